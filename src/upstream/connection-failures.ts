@@ -1,3 +1,4 @@
+import { truncateMiddle } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import type { ToolDefinition } from "../model/protocol.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
@@ -102,6 +103,8 @@ const NOT_STARTABLE = new Set(["ENOENT", "EACCES", "EPERM", "ENOEXEC", "E2BIG"])
 const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|ERR_TLS/;
 /** HTTP answers that mean "come back later" rather than "not here". */
 const TRANSIENT_STATUS = new Set([408, 421, 425, 429]);
+/** A server words its answer to the handshake, and a person reads the reason: in the log, in lists, on the page. */
+const MAX_REASON_BYTES = 8 * 1024;
 
 /** @param mask Takes secrets out of what is shown: messages may quote a server. */
 export function describeFailure(thrown: unknown, mask: (text: string) => string): Failure {
@@ -111,7 +114,7 @@ export function describeFailure(thrown: unknown, mask: (text: string) => string)
   const problem = error.details?.["problem"];
   return {
     ...failure,
-    reason: mask(reason),
+    reason: truncateMiddle(mask(reason), MAX_REASON_BYTES, "\n[... cut here ...]\n"),
     hint: hint === undefined ? undefined : mask(hint),
     problem: typeof problem === "string" ? problem : undefined,
   };

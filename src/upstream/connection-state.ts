@@ -33,7 +33,7 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     state: state.kind,
     status: STATUS_OF[state.kind],
     capabilities: agreement?.capabilities ?? {},
-    toolCount: countedTools(state.kind, toolCount),
+    toolCount: countedTools(state.kind, toolCount, lastError),
     sleeping,
     serverName: typeof name === "string" ? name : null,
     serverVersion: typeof version === "string" ? version : null,
@@ -56,9 +56,10 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
   };
 }
 
-/** A server that is down has no tools that could be called, even while they are still listed. */
-export function countedTools(state: ServerState["kind"], toolCount: number): number {
-  return ["failed", "restarting", "closed", "disabled"].includes(state) ? 0 : toolCount;
+/** A server that is down has no tools that could be called, even while they are still listed; nor while it is started again. */
+export function countedTools(state: ServerState["kind"], toolCount: number, lastError: string | null): number {
+  const isDown = ["failed", "restarting", "closed", "disabled"].includes(state);
+  return isDown || (state === "connecting" && lastError !== null) ? 0 : toolCount;
 }
 
 /** True for a server that is listed and waits for its next use; undefined otherwise, as `ServerInfo` has it. */

@@ -1,9 +1,11 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { type CancelSignal, endsWithin, InFlight, Pauses, withAbort, withTimeout } from "../base/async.ts";
 import { Emitter, type Listeners } from "../base/emitter.ts";
+import { resultBytes } from "../base/json-bytes.ts";
+import { formatBytes } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import type { LogMessage, Result } from "../model/protocol.ts";
+import { isTaskReport, type LogMessage, type Result } from "../model/protocol.ts";
 import { idleMsOf, isLazy, serverDisplayName, type ServerSpec } from "../model/server-spec.ts";
 import type { AuthInfo, ServerInfo, ServerState, TransportKind } from "../model/server-state.ts";
 import {
@@ -38,6 +40,13 @@ import { answerServer, capabilitiesFor, clientFor, withOfferedRoots } from "./se
 import { TaskMemory } from "./task-forms.ts";
 
 const MAX_MISSED_PINGS = 2;
+/** Of a notification that belongs to no task. They are read for attacks at once, where a large result waits for a thread. */
+const MAX_NOTICE_BYTES = 64 * 1024;
+const MAX_LOG_BEGINNING = 4096;
+const DROPPED = `Notifications longer than ${formatBytes(MAX_NOTICE_BYTES)} are dropped.`;
+/** Clients get it as it is. */
+const NOTICE_METHOD = /^[\w$./:-]{1,128}$/;
+const UNNAMED = "Notifications whose method is not a short name are dropped.";
 /** Of those that `info()` shows. */
 const MAX_WARNINGS = 20;
 
@@ -107,7 +116,7 @@ export class Connection implements Source {
       onSameAgain: (kind) => this.#events.emit("notice", { method: `notifications/${kind}/list_changed`, params: {} }),
     });
     this.#grace = new GracePeriod(deps.clock, deps.graceMs ?? DEFAULT_GRACE_MS, () => this.#lists.clear());
-    const known = spec.enabled ? memory?.known : undefined;
+    const known = spec.enabled && spec.problem === undefined ? memory?.known : undefined;
     if (known === undefined) return;
     if (isLazy(spec)) {
       this.#recall(known);
@@ -334,15 +343,21 @@ export class Connection implements Source {
   #notified(method: string, params: JsonObject, request: RequestOptions | undefined): void {
     const list = LIST_KINDS.find((kind) => method === `notifications/${kind}/list_changed`);
     if (list !== undefined) return this.#lists.announce(list);
-    if (method === "notifications/message" && typeof params["level"] === "string") {
-      // `level` is what a log message must have; the rest passes as it came.
-      const message = params as LogMessage;
-      return this.#events.emit("log", { message, ...this.#tellCaller(method, params, request) });
+    if (method === "notifications/message") {
+      const message = logMessage(params);
+      return this.#events.emit("log", { message, ...this.#tellCaller(method, message, request) });
+    }
+    if (method === "notifications/subscriptions/acknowledged") return this.#maintenance?.acknowledge(params, request);
+    const isLong = !isTaskReport(method) && resultBytes(params, MAX_NOTICE_BYTES) > MAX_NOTICE_BYTES;
+    if (isLong || !NOTICE_METHOD.test(method)) {
+      const why = isLong ? DROPPED : UNNAMED;
+      // Once for each connection: a server can send any number of them.
+      if (!this.#warnings.includes(why)) this.#warn(why);
+      return;
     }
     if (method === "notifications/resources/updated" && typeof params["uri"] === "string") {
       return this.#events.emit("resource-updated", { uri: params["uri"], params });
     }
-    if (method === "notifications/subscriptions/acknowledged") return this.#maintenance?.acknowledge(params, request);
     if (this.#tellCaller(method, params, request) === undefined) this.#events.emit("notice", { method, params });
   }
 
@@ -648,6 +663,16 @@ class ClosingLinks {
     for (const link of this.#draining) this.close(link);
     await this.settled();
   }
+}
+
+/** As it came, if it has a level and is a message rather than a document. */
+function logMessage(params: JsonObject): LogMessage {
+  const { level: given, data } = params;
+  const level = typeof given === "string" ? given : "info";
+  if (resultBytes(params, MAX_NOTICE_BYTES) <= MAX_NOTICE_BYTES) return { ...params, level };
+  const beginning = typeof data === "string" ? data.slice(0, MAX_LOG_BEGINNING).toWellFormed() : "";
+  const text = `${beginning}[cut: the message is longer than ${formatBytes(MAX_NOTICE_BYTES)}]`;
+  return { level: level.length <= MAX_LOG_BEGINNING ? level : "info", data: text };
 }
 
 function notReadyInTime(): ToolcribError {

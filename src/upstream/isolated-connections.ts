@@ -91,7 +91,7 @@ export class IsolatedConnections implements Source {
     const ownAuth = this.#own.info().auth;
     return {
       ...info,
-      toolCount: countedTools(info.state, this.#definitions.tools.length),
+      toolCount: countedTools(info.state, this.#definitions.tools.length, info.lastError),
       sleeping: asleep(this.#state, this.#definitions),
       ...(ownAuth === undefined ? {} : { auth: ownAuth }),
       ...(this.#isolation.by === "user" ? { users: taken } : { sessions: taken }),

@@ -25,6 +25,7 @@ export class LinkMaintenance {
   readonly #options: LinkMaintenanceOptions;
   readonly #stream: ChangeStream | undefined;
   #heartbeat: KeepAlive | undefined;
+  #isStopped = false;
 
   constructor(link: Link, options: LinkMaintenanceOptions) {
     this.#link = link;
@@ -85,6 +86,7 @@ export class LinkMaintenance {
   }
 
   stop(): void {
+    this.#isStopped = true;
     this.#heartbeat?.stop();
     this.#stream?.close();
   }
@@ -93,7 +95,8 @@ export class LinkMaintenance {
     try {
       await this.#link.peer.request(method, params, { timeoutMs: this.#options.timeoutMs });
     } catch (error) {
-      this.#options.warn(`${method} failed: ${asToolcribError(error).message}`);
+      // Of a link that is let go, nothing is asked any more.
+      if (!this.#isStopped) this.#options.warn(`${method} failed: ${asToolcribError(error).message}`);
     }
   }
 }

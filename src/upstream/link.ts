@@ -63,7 +63,7 @@ export async function openLink(request: LinkRequest): Promise<Link> {
   const { spec, deps, signal } = request;
   if (spec.problem !== undefined) {
     throw new ToolcribError("invalid_config", spec.problem, {
-      hint: "Remove the key, or write it as it is known here.",
+      hint: "Correct the entry. A running hub reads the file again when it is saved.",
     });
   }
   const { env, clock, redactor, secrets = new Secrets({ env, clock, redactor }) } = deps;

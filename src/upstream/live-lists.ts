@@ -16,7 +16,9 @@ import type { Link } from "./link.ts";
 import { rpcOf } from "./rpc-error.ts";
 
 /** Servers announce changes in bursts, one per tool. */
-const PAUSE_MS = 50;
+const MIN_PAUSE_MS = 50;
+/** Taking in what a list holds is about a twentieth of this: a server that announces changes all the time leaves the others theirs. */
+const PAUSE_MS_PER_KB = 2;
 
 interface LiveListsOptions {
   readonly clock: Clock;
@@ -34,6 +36,8 @@ export class LiveLists {
   readonly #readers: ReadonlyMap<ListKind, Coalescer>;
   #link: Link | undefined;
   #definitions: Definitions = NO_DEFINITIONS;
+  /** Its tools by name, once a call has asked for one. */
+  #named: { readonly tools: Definitions["tools"]; readonly byName: ReadonlyMap<string, ToolDefinition> } | undefined;
   /** While all lists are read together, one change is reported for all of them. */
   #together = 0;
   #changed = false;
@@ -43,11 +47,16 @@ export class LiveLists {
   readonly #unread = new Set<ListKind>();
   /** The kinds for which it was said that they contain a secret. */
   readonly #leaky = new Set<ListKind>();
+  /** Of the last reading of each kind. */
+  readonly #bytes = new Map<ListKind, number>();
 
   constructor(options: LiveListsOptions) {
     this.#options = options;
     this.#readers = new Map(
-      LIST_KINDS.map((kind) => [kind, new Coalescer(options.clock, PAUSE_MS, () => this.#read(kind))] as const),
+      LIST_KINDS.map((kind) => {
+        const pauseMs = (): number => Math.max(MIN_PAUSE_MS, ((this.#bytes.get(kind) ?? 0) / 1024) * PAUSE_MS_PER_KB);
+        return [kind, new Coalescer(options.clock, pauseMs, () => this.#read(kind))] as const;
+      }),
     );
   }
 
@@ -56,8 +65,10 @@ export class LiveLists {
   }
 
   findTool(name: string): Definitions["tools"][number] | undefined {
+    const { tools } = this.#definitions;
     // Of duplicates the last one counts, as in the catalog.
-    return this.#definitions.tools.findLast((tool) => tool.name === name);
+    if (this.#named?.tools !== tools) this.#named = { tools, byName: new Map(tools.map((tool) => [tool.name, tool])) };
+    return this.#named.byName.get(name);
   }
 
   /** Whether every list of the link could be read. */
@@ -114,10 +125,12 @@ export class LiveLists {
     const wasAnnounced = this.#announced.delete(kind);
     const before = this.#definitions;
     if (!isJsonObject(link.agreement.capabilities[kind])) return this.#take(emptyOf(kind));
+    this.#bytes.set(kind, 0);
     const read = await readKind(link, kind, {
       clock,
       timeoutMs: timeoutMs(),
       warn: (text) => link === this.#link && warn(text),
+      onBytes: (bytes) => this.#bytes.set(kind, (this.#bytes.get(kind) ?? 0) + bytes),
     });
     // Meanwhile another link may have taken over.
     if (link !== this.#link) return;
@@ -148,7 +161,7 @@ export class LiveLists {
 /** Runs a task once for many triggers: at once for the first, once more after a pause for all that came meanwhile. */
 export class Coalescer {
   readonly #clock: Clock;
-  readonly #pauseMs: number;
+  readonly #pauseMs: () => number;
   readonly #task: () => Promise<void>;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
@@ -156,7 +169,7 @@ export class Coalescer {
   #again = false;
 
   /** @param task Must not reject. */
-  constructor(clock: Clock, pauseMs: number, task: () => Promise<void>) {
+  constructor(clock: Clock, pauseMs: () => number, task: () => Promise<void>) {
     this.#clock = clock;
     this.#pauseMs = pauseMs;
     this.#task = task;
@@ -194,7 +207,7 @@ export class Coalescer {
   }
 
   #pause(): void {
-    this.#stopPause = this.#clock.after(this.#pauseMs, () => {
+    this.#stopPause = this.#clock.after(this.#pauseMs(), () => {
       this.#stopPause = undefined;
       if (this.#again) void this.#start();
     });
@@ -216,6 +229,7 @@ interface Reading {
   /** Time for all pages of one list. */
   readonly timeoutMs: number;
   readonly warn: (text: string) => void;
+  readonly onBytes: (bytes: number) => void;
 }
 
 /** The lists of one kind; a list that could not be read is missing from the result, with a warning. */
@@ -265,7 +279,9 @@ async function readList<D extends JsonObject>(
       const list: unknown = result[key];
       if (Array.isArray(list)) {
         for (const entry of list) {
-          bytes += textOf(entry)?.length ?? 0;
+          const length = textOf(entry)?.length ?? 0;
+          bytes += length;
+          reading.onBytes(length);
           if (entries.length >= MAX_LIST_ENTRIES || bytes > MAX_LIST_BYTES) {
             const most = `${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
             reading.warn(`${method} was cut short after ${entries.length} entries: a list may have ${most}.`);

@@ -499,6 +499,9 @@ type Serve = (method: string, params: JsonObject, context: IncomingContext) => P
 /** Answered by a person or a model; the rest is answered at once. */
 const INTERACTIVE_METHODS: ReadonlySet<string> = new Set(["elicitation/create", "sampling/createMessage"]);
 
+/** Of one connection: each waits in a client, or before a person. */
+const MAX_OPEN_REQUESTS = 1000;
+
 interface OpenRequest {
   readonly controller: AbortController;
   /** The calls that it can belong to and that are still in progress. */
@@ -510,6 +513,8 @@ class ServerRequests {
   readonly #serve: Serve;
   readonly #post: (answer: RpcResponse) => void;
   readonly #open = new Map<RequestId, OpenRequest>();
+  /** A server may use an id twice. */
+  #waiting = 0;
 
   constructor(serve: Serve, post: (answer: RpcResponse) => void) {
     this.#serve = serve;
@@ -532,6 +537,11 @@ class ServerRequests {
   ): Promise<void> {
     if (method === "ping") {
       this.#post({ jsonrpc: "2.0", id, result: {} });
+      return Promise.resolve();
+    }
+    if (this.#waiting >= MAX_OPEN_REQUESTS) {
+      const message = `${MAX_OPEN_REQUESTS} requests of this server wait for an answer already.`;
+      this.#post({ jsonrpc: "2.0", id, error: { code: INVALID_REQUEST, message } });
       return Promise.resolve();
     }
     const open = { controller: new AbortController(), calls: new Set(INTERACTIVE_METHODS.has(method) ? calls : []) };
@@ -568,12 +578,14 @@ class ServerRequests {
     client: ClientSide | undefined,
   ): Promise<void> {
     let answer: RpcResponse;
+    this.#waiting += 1;
     try {
       const result = await this.#serve(method, params, { signal, client });
       answer = { jsonrpc: "2.0", id, result };
     } catch (error) {
       answer = { jsonrpc: "2.0", id, error: rpcFromError(error) };
     } finally {
+      this.#waiting -= 1;
       // Another request may have the id by now.
       if (this.#open.get(id)?.controller.signal === signal) this.#open.delete(id);
     }

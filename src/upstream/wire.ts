@@ -2,6 +2,7 @@
 import type { CancelSignal } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Listeners } from "../base/emitter.ts";
+import { keepSource, LARGE_JSON } from "../base/json-bytes.ts";
 import { type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Era, RequestId, RpcMessage } from "../model/protocol.ts";
@@ -75,8 +76,26 @@ export function decodeMessages(text: string): RpcMessage[] | null {
   } catch {
     return null;
   }
-  if (!Array.isArray(value)) return isMessage(value) ? [value] : null;
+  if (!Array.isArray(value)) {
+    if (!isMessage(value)) return null;
+    if (text.length > LARGE_JSON && "result" in value && isJsonObject(value.result))
+      keepResultSource(value.result, text);
+    return [value];
+  }
   return value.length > 0 && value.every(isMessage) ? value : null;
+}
+
+/** As libraries write an answer; the JSON of any other is made again. */
+const BEFORE_RESULT = /^\{(?:"jsonrpc":"2\.0",|"id":"?\d{1,16}"?,){0,2}"result":/;
+const AFTER_RESULT = /(?:,"jsonrpc":"2\.0"|,"id":"?\d{1,16}"?){0,2}\}$/;
+const MAX_AFTER = 64;
+
+/** Between the two there may be more than the result: whoever uses it checks its length. */
+function keepResultSource(result: object, text: string): void {
+  const before = BEFORE_RESULT.exec(text.slice(0, MAX_AFTER))?.[0];
+  const after = AFTER_RESULT.exec(text.slice(-MAX_AFTER))?.[0];
+  const isKnown = before !== undefined && after !== undefined;
+  keepSource(result, isKnown ? text.slice(before.length, -after.length) : undefined);
 }
 
 function isMessage(value: unknown): value is RpcMessage {

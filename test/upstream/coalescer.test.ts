@@ -5,11 +5,15 @@ import { FakeClock, settle } from "../support/fake-clock.ts";
 function setUp() {
   const clock = new FakeClock();
   const runs: PromiseWithResolvers<void>[] = [];
-  const coalescer = new Coalescer(clock, 50, () => {
-    const run = Promise.withResolvers<void>();
-    runs.push(run);
-    return run.promise;
-  });
+  const coalescer = new Coalescer(
+    clock,
+    () => 50,
+    () => {
+      const run = Promise.withResolvers<void>();
+      runs.push(run);
+      return run.promise;
+    },
+  );
   return { clock, runs, coalescer };
 }
 

@@ -42,6 +42,12 @@ describe("describeFailure", () => {
     });
   });
 
+  it("shows a reason that can be read, however much a server has to say", () => {
+    const { reason } = describeIt("server_unavailable", `begin ${"x".repeat(400_000)} end`);
+    expect(reason.length).toBeLessThanOrEqual(8192);
+    expect(reason).toMatch(/^begin x+\n\[\.\.\. cut here \.\.\.\]\nx+ end$/);
+  });
+
   it("masks what it shows", () => {
     const error = new ToolcribError("server_unavailable", "token abc", { hint: "not abc" });
     expect(describeFailure(error, (text) => text.replaceAll("abc", "***"))).toEqual({

@@ -184,6 +184,29 @@ describe("changes", () => {
     expect(connection.definitions().tools.map(({ name }) => name)).toEqual(["t99"]);
   });
 
+  it("[sound-17a] of a large list are read the less often the larger it is, and the last state is seen", async () => {
+    let reads = 0;
+    const handlers: Handlers = {
+      "tools/list": () => ({ tools: [tool(`t${++reads}`, { description: "d".repeat(1024 * 1024) })] }),
+    };
+    const wire = new FakeWire("stdio", legacyHandlers({ capabilities: ALL, handlers }));
+    const { connection, clock } = await connected(wire);
+    await clock.advance(10_000);
+    reads = 0;
+    for (let ms = 0; ms < 20_000; ms += 100) {
+      wire.notify("notifications/tools/list_changed");
+      await clock.advance(100);
+      if (ms === 0) expect(reads).toBe(1);
+    }
+    expect(reads).toBeGreaterThan(5);
+    expect(reads).toBeLessThanOrEqual(11);
+    await clock.advance(5_000);
+    expect(connection.definitions().tools.map(({ name }) => name)).toEqual([`t${reads}`]);
+    const last = reads;
+    await clock.advance(20_000);
+    expect(reads).toBe(last);
+  });
+
   it("[spine-13b] are read at once for the first announcement", async () => {
     let tools = [tool("a")];
     const wire = new FakeWire("stdio", legacyHandlers({ handlers: { "tools/list": () => ({ tools }) } }));

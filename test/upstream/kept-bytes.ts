@@ -1,4 +1,4 @@
-/** How much more memory buffers take after some work than before, garbage not counted. */
+/** How much more memory is in use after some work than before, garbage not counted. */
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
@@ -7,9 +7,14 @@ const collectGarbage: () => void = runInNewContext("gc");
 
 export function keptBytes(work: () => void): number {
   collectGarbage();
-  const before = process.memoryUsage().arrayBuffers;
+  const before = usedBytes();
   work();
   collectGarbage();
   collectGarbage();
-  return process.memoryUsage().arrayBuffers - before;
+  return usedBytes() - before;
+}
+
+function usedBytes(): number {
+  const { arrayBuffers, heapUsed } = process.memoryUsage();
+  return arrayBuffers + heapUsed;
 }

@@ -119,6 +119,23 @@ describe("sampling and elicitation", () => {
     expect(await ask(method)).toMatchObject({ error: { code: -32601, message: expect.stringContaining(option) } });
   });
 
+  it("[spine-09h] are refused above a thousand that wait, also where all have one id", async () => {
+    let waiting = 0;
+    const session = sessionOf("a", {
+      onElicit: () => {
+        waiting += 1;
+        return new Promise(() => {});
+      },
+    });
+    const { ask, begin, wire } = await connected();
+    await begin(session);
+    for (let asked = 0; asked < 1100; asked += 1) wire.ask("same", "elicitation/create", { message: "?" });
+    expect(await ask("elicitation/create", { message: "?" })).toMatchObject({
+      error: { code: -32600, message: "1000 requests of this server wait for an answer already." },
+    });
+    expect(waiting).toBe(1000);
+  });
+
   it("[spine-12b] of one session never go to the callback of another", async () => {
     const hub = sessionOf("hub", { onSample: () => Promise.resolve({ from: "hub" }) });
     const { ask, begin } = await connected(hub);
@@ -204,7 +221,10 @@ describe("other messages", () => {
     connection.on("log", ({ message }) => logs.push(message));
     wire.notify("notifications/message", { level: "warning", logger: "db", data: { slow: true }, "x-id": 9 });
     wire.notify("notifications/message", { data: "no level" });
-    expect(logs).toEqual([{ level: "warning", logger: "db", data: { slow: true }, "x-id": 9 }]);
+    expect(logs).toEqual([
+      { level: "warning", logger: "db", data: { slow: true }, "x-id": 9 },
+      { level: "info", data: "no level" },
+    ]);
   });
 
   it("[spine-12c] are asked for from the level that is wanted", async () => {

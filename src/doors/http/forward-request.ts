@@ -1,5 +1,5 @@
 /** Requests that another node of the cluster has to answer: forwards them, relays the response, and serves those of other nodes. */
-import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
 import { type Duplex, duplexPair } from "node:stream";
 import { endsWithin } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
@@ -11,6 +11,7 @@ import {
   Exchange,
   type ForwardResult,
   type HttpExchange,
+  type HttpResponse,
   onceClosed,
   parseTarget,
   type RouteTable,
@@ -111,7 +112,7 @@ export class RequestForwarder {
 
 /** The client's side of one request that another node answers. */
 class ForwardedResponse {
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #refuseScope: (scope: Scope) => void;
   readonly #ended = new AbortController();
   readonly #isGet: boolean;
@@ -341,7 +342,7 @@ function routeForwarded(
   { routes, bodyBytes, warn }: ServeForwardedOptions,
   { url, caller }: ForwardedHead,
   request: IncomingMessage,
-  response: ServerResponse,
+  response: HttpResponse,
 ): void {
   const fail = (thrown: unknown): void => {
     if (!(thrown instanceof ToolcribError)) warn(`A request of another node could not be answered: ${String(thrown)}`);

@@ -2,9 +2,9 @@
  * Checks the Host and Origin headers. A web page whose name resolves to this machine (DNS rebinding) gets this far with the
  * user's browser; it is refused here, before tokens are checked.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import { hostname } from "node:os";
+import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
 import { isLoopback } from "../../base/network-address.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -51,7 +51,7 @@ export function hostRules(http: HttpConfig): HostRules {
 }
 
 /** The hub's URL as this client knows it. The Host header was checked before. */
-export function baseOf(http: HttpConfig, request: IncomingMessage): string {
+export function baseOf(http: HttpConfig, request: HttpRequest): string {
   return http.publicUrl?.replace(/\/$/, "") ?? `http://${request.headers.host}`;
 }
 
@@ -59,7 +59,7 @@ export function baseOf(http: HttpConfig, request: IncomingMessage): string {
  * The same, if browsers may bring a code there: the header is the caller's own word, who may have someone else open the link. Undefined
  * for another port, which is another program's, for names that are not in the config, and where a caller from elsewhere names this machine.
  */
-export function redirectBaseOf(http: HttpConfig, request: IncomingMessage): string | undefined {
+export function redirectBaseOf(http: HttpConfig, request: HttpRequest): string | undefined {
   const base = baseOf(http, request);
   if (http.publicUrl !== undefined) return base;
   const [, name = "", port = "80"] = HOST_HEADER.exec(request.headers.host ?? "") ?? [];
@@ -115,7 +115,7 @@ function normal(name: string): string {
 }
 
 /** False if the request was refused, which is then answered. A repeated header is refused: a proxy may have read the other one. */
-export function admitOrRefuse(request: IncomingMessage, response: ServerResponse, hosts: HostRules): boolean {
+export function admitOrRefuse(request: HttpRequest, response: HttpResponse, hosts: HostRules): boolean {
   const repeated = repeatedHeader(request.rawHeaders);
   if (repeated !== undefined) {
     sendError(response, new ToolcribError("invalid_arguments", `The header ${repeated} was sent more than once.`));
@@ -163,14 +163,14 @@ const HEADER_NAMES = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+(?:[ \t]*,[ \t]*[A-Za-z0-9!#$%
 const PREFLIGHT_SECONDS = 600;
 
 /** Browser credentials are never allowed: the page sends its token in a header. */
-function allowOrigin(response: ServerResponse, origin: string): void {
+function allowOrigin(response: HttpResponse, origin: string): void {
   response.setHeader("access-control-allow-origin", origin);
   response.setHeader("access-control-expose-headers", EXPOSED);
   response.setHeader("vary", "Origin");
 }
 
 /** Answers every OPTIONS, from a browser or not. */
-export function answerOptions(request: IncomingMessage, response: ServerResponse): void {
+export function answerOptions(request: HttpRequest, response: HttpResponse): void {
   const wanted = request.headers["access-control-request-headers"];
   if (request.headers.origin !== undefined) {
     response.setHeader("access-control-allow-methods", METHODS);

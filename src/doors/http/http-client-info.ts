@@ -1,7 +1,8 @@
 /** The program behind a request over HTTP: in its own words, and where the system tells, its process. */
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { CLIENT_HEADER } from "../../contract/rest.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type ClientInfo, clientInfoOf } from "../../model/client-info.ts";
@@ -31,6 +32,8 @@ export function httpClientInfo(
 export type LocalPeer = Pick<ClientInfo, "pid" | "program">;
 
 const MAX_LINKS = 20_000;
+/** Lists and links that are read in one turn of the event loop, in about a quarter of a millisecond. */
+const READ_AT_ONCE = 64;
 const MAX_WAITING = 20;
 let waiting = 0;
 let last: Promise<unknown> = Promise.resolve();
@@ -58,16 +61,18 @@ export function localPeer(socket: Socket): Promise<LocalPeer | undefined> {
 }
 
 async function findPeer(port: number, ours: number, table: "tcp" | "tcp6"): Promise<LocalPeer | undefined> {
-  const inode = socketInode(await readFile(`/proc/net/${table}`, "utf8"), port, ours);
+  const inode = socketInode(readFileSync(`/proc/net/${table}`, "utf8"), port, ours);
   const target = `socket:[${inode}]`;
   let looked = 0;
   if (inode === undefined) return undefined;
-  for (const pid of new Set([...recent, ...(await readdir("/proc"))])) {
+  for (const pid of new Set([...recent, ...readdirSync("/proc")])) {
     if (!/^\d+$/.test(pid)) continue;
-    // Only this user's can be read.
-    for (const fd of await readdir(`/proc/${pid}/fd`).catch(() => [])) {
+    if (++looked % READ_AT_ONCE === 0) await nextTurn();
+    for (const link of linksOf(pid)) {
       if (++looked > MAX_LINKS) return undefined;
-      if ((await readlink(`/proc/${pid}/fd/${fd}`).catch(() => "")) !== target) continue;
+      // The system has them in memory: a thread that reads one and reports back takes ten times as long, and leaves 1 KB behind.
+      if (looked % READ_AT_ONCE === 0) await nextTurn();
+      if (readLink(link) !== target) continue;
       recent = [pid, ...recent.filter((other) => other !== pid)].slice(0, MAX_RECENT);
       return { pid: Number(pid), program: programName(Number(pid)) };
     }
@@ -75,12 +80,28 @@ async function findPeer(port: number, ours: number, table: "tcp" | "tcp6"): Prom
   return undefined;
 }
 
+/** Empty if it is not this user's, or has ended. */
+function linksOf(pid: string): string[] {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`);
+  } catch {
+    return [];
+  }
+}
+
+function readLink(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 /** In the table of connections: the end that has their port, and is this user's. */
 export function socketInode(table: string, port: number, ours: number): string | undefined {
-  const portOf = (address = ""): number => Number.parseInt(address.slice(address.lastIndexOf(":") + 1), 16);
-  for (const line of table.split("\n")) {
-    const [, local, remote, , , , , uid, , inode] = line.trim().split(/\s+/);
-    if (portOf(local) === port && portOf(remote) === ours && Number(uid) === process.getuid?.()) return inode;
-  }
+  const end = (number: number): string => `:${number.toString(16).toUpperCase().padStart(4, "0")}`;
+  // Both addresses, four columns that do not matter, the user, another column and the inode.
+  const row = new RegExp(`${end(port)} \\w+${end(ours)}(?: +\\S+){4} +(\\d+) +\\d+ +(\\d+)`, "g");
+  for (const [, uid, inode] of table.matchAll(row)) if (Number(uid) === process.getuid?.()) return inode;
   return undefined;
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ErrorCode, ERROR_TABLE, type ToolcribError } from "../../model/errors.ts";
+import type { HttpRequest, HttpResponse } from "./http-exchange.ts";
 import { rawErrorResponse } from "./http-responses.ts";
 
 // Not imported as a module: that loads Node's whole fetch as well.
@@ -10,8 +11,11 @@ const { ServerResponse: Response, STATUS_CODES } = process.getBuiltinModule("nod
 
 /** The connection of a request that wants to speak another protocol. */
 export interface UpgradedConnection {
+  readonly request: IncomingMessage;
   readonly socket: Duplex;
   readonly head: Buffer;
+  /** From here on the route responds. */
+  readonly detach: () => void;
 }
 
 interface UpgradeOptions {
@@ -20,7 +24,7 @@ interface UpgradeOptions {
   /** Whether a route takes over connections at the place that is asked for. */
   readonly acceptsUpgrade: (request: IncomingMessage) => boolean;
   /** Checks the request, and responds or passes the connection to a route. */
-  readonly take: (request: IncomingMessage, response: ServerResponse, takeover: UpgradedConnection) => void;
+  readonly take: (request: HttpRequest, response: HttpResponse, takeover: UpgradedConnection) => void;
 }
 
 export class Upgrades {
@@ -58,7 +62,9 @@ export class Upgrades {
       try {
         if (socket.destroyed) return;
         if (this.shouldUpgrade(request)) {
-          this.#parts.take(request, this.#refusal(request), { socket, head });
+          const refusal = this.#refusal(request);
+          const detach = (): void => refusal.detachSocket(request.socket);
+          this.#parts.take(request, refusal, { request, socket, head, detach });
           return;
         }
         socket.off("error", onError).off("close", onClose);
@@ -117,9 +123,9 @@ function withoutUpgrade(connection: string): string {
  * every answer would be a noticeable share of what a request costs.
  */
 export class PendingResponses {
-  readonly #bySocket = new Map<Duplex, ServerResponse | undefined>();
+  readonly #bySocket = new Map<Duplex, HttpResponse | undefined>();
   /** Those before the last, of clients that do not wait for one before they send their next request. */
-  readonly #earlier = new Map<Duplex, Set<ServerResponse>>();
+  readonly #earlier = new Map<Duplex, Set<HttpResponse>>();
   /** Connections that have not brought a request yet. */
   readonly #silent = new Set<Duplex>();
   #whenAllHaveAsked: (() => void)[] = [];
@@ -130,7 +136,7 @@ export class PendingResponses {
     socket.once("close", () => this.asked(socket));
   }
 
-  begin(socket: Duplex, response: ServerResponse): void {
+  begin(socket: Duplex, response: HttpResponse): void {
     this.asked(socket);
     const before = this.#bySocket.get(socket);
     if (before?.closed === false) this.#keepEarlier(socket, before);
@@ -157,7 +163,7 @@ export class PendingResponses {
   }
 
   /** The last one. Undefined once it is complete, or cut. */
-  of(socket: Duplex): ServerResponse | undefined {
+  of(socket: Duplex): HttpResponse | undefined {
     const response = this.#bySocket.get(socket);
     return response?.closed === false ? response : undefined;
   }
@@ -168,7 +174,7 @@ export class PendingResponses {
   }
 
   /** Those that are complete are let go of here: this is asked for every few seconds. */
-  underWay(): ServerResponse[] {
+  underWay(): HttpResponse[] {
     return [...this.#bySocket].flatMap(([socket, response]) => {
       const earlier = this.#earlier.get(socket) ?? [];
       if (response?.closed === false) return [...earlier, response];
@@ -177,7 +183,7 @@ export class PendingResponses {
     });
   }
 
-  #keepEarlier(socket: Duplex, response: ServerResponse): void {
+  #keepEarlier(socket: Duplex, response: HttpResponse): void {
     const earlier = this.#earlier.get(socket) ?? new Set();
     this.#earlier.set(socket, earlier.add(response));
     response.once("close", () => earlier.delete(response));

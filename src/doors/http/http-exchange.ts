@@ -1,12 +1,50 @@
 /** A request and its response, as every HTTP door gets them: the request is checked and its sender is known. */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage, OutgoingHttpHeaders } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Caller, Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 
+/** One whose body came with its head. */
+export interface WholeRequest {
+  readonly method: string;
+  url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly rawHeaders: readonly string[];
+  readonly socket: Socket;
+  readonly body: Buffer;
+}
+
+/** Routes read its body by `readBody`. */
+export type HttpRequest = IncomingMessage | WholeRequest;
+
+/** The part of a response that routes use; `ServerResponse` has all of it. */
+export interface HttpResponse {
+  readonly req: { readonly socket: Socket };
+  readonly headersSent: boolean;
+  readonly destroyed: boolean;
+  readonly closed: boolean;
+  readonly writableEnded: boolean;
+  readonly writableFinished: boolean;
+  readonly writableLength: number;
+  readonly writableNeedDrain: boolean;
+  /** False says `Connection: close`. */
+  shouldKeepAlive: boolean;
+  setHeader(name: string, value: string | number | readonly string[]): unknown;
+  writeHead(status: number, headers?: OutgoingHttpHeaders): HttpResponse;
+  flushHeaders(): void;
+  write(part: string | Uint8Array, encoding?: BufferEncoding): boolean;
+  end(text?: string | Uint8Array): unknown;
+  cork(): void;
+  uncork(): void;
+  destroy(): unknown;
+  on(event: "close" | "drain", listener: () => void): unknown;
+  once(event: "close" | "drain", listener: () => void): unknown;
+}
+
 export interface HttpExchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   /** Decoded and checked; without a slash at its end. */
   readonly path: string;
   readonly query: URLSearchParams;
@@ -34,7 +72,7 @@ export type ForwardResult = "answered" | "gone" | "away" | "lost";
  * Calls the listener once when nothing more of the response can reach the client. Node reports that only once, and a client may
  * have left before: then it is called in the next tick, when the caller is ready for it.
  */
-export function onceClosed(response: ServerResponse, listener: () => void): void {
+export function onceClosed(response: HttpResponse, listener: () => void): void {
   if (response.closed || response.destroyed) process.nextTick(listener);
   // It is reported once anyway, and taking a listener off costs as much as putting it on.
   else response.on("close", listener);
@@ -65,6 +103,8 @@ export interface HttpRoute {
   handle(exchange: HttpExchange): void | Promise<void>;
   /** Of a public one: its handler calls `refuseTooMany`, because something in the body says whose request it is. */
   readonly countsItself?: boolean;
+  /** Its small POSTs come all the time: they are read and answered without the streams of node:http. */
+  readonly isFrequent?: boolean;
   /** Bytes of a body, below `http.limits.bodyBytes`. */
   readonly bodyBytes?: number;
   /** Takes the connection over. Without it such requests are refused. */
@@ -74,8 +114,8 @@ export interface HttpRoute {
 }
 
 export interface ExchangeParts {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly target: RequestTarget;
   readonly caller: Caller;
   readonly bodyBytes: number;
@@ -90,8 +130,8 @@ export interface ExchangeParts {
 const NO_QUERY = new URLSearchParams();
 
 export class Exchange implements HttpExchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly path: string;
   readonly caller: Caller;
   readonly refuseScope: (scope: Scope) => void;
@@ -220,7 +260,7 @@ function invalidPath(must: string): ToolcribError {
 const MAX_DISCARDED_BYTES = 32 * 1024 * 1024;
 
 /** The whole body, or a rejection with ToolcribError. Must be called before anything else reads the request. */
-function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+function readBody(request: HttpRequest, limit: number): Promise<Buffer> {
   const announced = Number(request.headers["content-length"] ?? 0);
   const encoding = request.headers["content-encoding"];
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
@@ -229,9 +269,10 @@ function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
     );
   }
   if (announced > limit) {
-    discard(request, MAX_DISCARDED_BYTES);
+    if (!("body" in request)) discard(request, MAX_DISCARDED_BYTES);
     return Promise.reject(bodyTooLarge(limit));
   }
+  if ("body" in request) return Promise.resolve(request.body);
   return new Promise((resolve, reject) => {
     // Node reports nothing more of a destroyed request, even if it arrived completely.
     if (request.destroyed) {

@@ -1,21 +1,20 @@
 /** Responses that all routes share: JSON, errors in the one form of the table, and refusals of methods and paths. */
-import type { ServerResponse } from "node:http";
 import { type ErrorObject, ERROR_TABLE, ToolcribError } from "../../model/errors.ts";
-import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
+import type { HttpExchange, HttpResponse, HttpRoute } from "./http-exchange.ts";
 
 type Headers = Readonly<Record<string, string | number>>;
 
 const COMMON = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
-export function sendJson(response: ServerResponse, status: number, body: unknown, headers: Headers = {}): void {
+export function sendJson(response: HttpResponse, status: number, body: unknown, headers: Headers = {}): void {
   sendJsonText(response, status, JSON.stringify(body), headers);
 }
 
-export function sendJsonText(response: ServerResponse, status: number, text: string, headers: Headers = {}): void {
+export function sendJsonText(response: HttpResponse, status: number, text: string, headers: Headers = {}): void {
   send(response, status, "application/json", text, headers);
 }
 
-export function sendText(response: ServerResponse, status: number, text: string): void {
+export function sendText(response: HttpResponse, status: number, text: string): void {
   send(response, status, "text/plain; charset=utf-8", text, {});
 }
 
@@ -26,7 +25,7 @@ export interface ErrorResponseOptions {
 }
 
 /** Does nothing if the response has begun. */
-export function sendError(response: ServerResponse, error: ToolcribError, answer: ErrorResponseOptions = {}): void {
+export function sendError(response: HttpResponse, error: ToolcribError, answer: ErrorResponseOptions = {}): void {
   if (response.headersSent) return;
   const status = answer.status ?? ERROR_TABLE[error.code].http;
   sendJson(response, status, { error: error.toObject() }, answer.headers);
@@ -83,7 +82,7 @@ export function rawErrorResponse(status: number, reason: string, error: ErrorObj
   ].join("\r\n");
 }
 
-function send(response: ServerResponse, status: number, type: string, body: string, headers: Headers): void {
+function send(response: HttpResponse, status: number, type: string, body: string, headers: Headers): void {
   if (response.headersSent) return;
   response.writeHead(status, {
     "content-type": type,

@@ -4,7 +4,6 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import type { IncomingMessage, Server } from "node:http";
 import { Server as NetServer } from "node:net";
 import { join } from "node:path";
-import { performance } from "node:perf_hooks";
 import { endsWithin } from "../../base/async.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
@@ -18,9 +17,17 @@ import { RequestForwarder, serveForwarded } from "./forward-request.ts";
 import { baseOf, hostInUrl, isWildcard } from "./hosts.ts";
 import { createHttpAccess, type HttpAccess, type HttpAccessOptions, unknownToken } from "./http-access.ts";
 import { PendingResponses, refuseBadRequests, Upgrades } from "./http-connections.ts";
-import { type HttpRoute, parseTarget, RouteTable, withoutBase } from "./http-exchange.ts";
+import {
+  type HttpRequest,
+  type HttpResponse,
+  type HttpRoute,
+  parseTarget,
+  RouteTable,
+  withoutBase,
+} from "./http-exchange.ts";
 import { type LoginEvent, loginLink, loginRoutes } from "./login-routes.ts";
 import { type LoginStore, PageLogins } from "./page-logins.ts";
+import { PlainRequests } from "./plain-requests.ts";
 import { RequestPipeline } from "./request-pipeline.ts";
 import { type DependencyHealth, readinessOf, statusRoutes } from "./status-routes.ts";
 
@@ -97,6 +104,7 @@ export class HttpListener {
   readonly #logins: PageLogins;
   #server: Server | undefined;
   #upgrades: Upgrades | undefined;
+  #plain: PlainRequests | undefined;
   #pipeline: RequestPipeline | undefined;
   #callsPerMinute: number | undefined;
   #port = 0;
@@ -265,6 +273,7 @@ export class HttpListener {
     this.#server?.close();
     this.#server?.closeAllConnections();
     this.#upgrades?.destroyAll();
+    this.#plain?.destroyAll();
     await this.#ended;
     await this.#removeFile();
   }
@@ -309,11 +318,15 @@ export class HttpListener {
 
   /** An invalid address is refused like that of any other request. */
   #acceptsUpgrade({ url = "", headers }: IncomingMessage): boolean {
+    const route = this.#routeOf(url);
+    return route?.upgrade !== undefined && headers.upgrade?.toLowerCase() === (route.protocol ?? "websocket");
+  }
+
+  #routeOf(url: string): HttpRoute | undefined {
     try {
-      const route = this.#routes.find(parseTarget(withoutBase(url, this.#httpAccess().http.basePath) ?? "/").path);
-      return route?.upgrade !== undefined && headers.upgrade?.toLowerCase() === (route.protocol ?? "websocket");
+      return this.#routes.find(parseTarget(withoutBase(url, this.#httpAccess().http.basePath) ?? "/").path);
     } catch {
-      return false;
+      return undefined;
     }
   }
 
@@ -339,13 +352,17 @@ export class HttpListener {
         keepAliveTimeout: KEEP_ALIVE_MS,
         shouldUpgradeCallback: upgrades.shouldUpgrade,
       },
-      (request, response) => {
-        answers.begin(request.socket, response);
-        // Says `Connection: close`: the next request is for a connection to another node.
-        if (this.#stopping) response.shouldKeepAlive = false;
-        path.take(request, response);
-      },
+      (request, response) => take(request, response),
     );
+    const take = (request: HttpRequest, response: HttpResponse): void => {
+      answers.begin(request.socket, response);
+      // Says `Connection: close`: the next request is for a connection to another node.
+      if (this.#stopping) response.shouldKeepAlive = false;
+      path.take(request, response);
+    };
+    const { headerBytes } = limits;
+    const accepts = (target: string): boolean => this.#routeOf(target)?.isFrequent === true;
+    this.#plain = new PlainRequests({ server, headerBytes, accepts, take });
     upgrades.listen(server);
     server.on("connection", (socket) => answers.connected(socket));
     // Above the count Node drops headers in silence; their size is bounded anyway.

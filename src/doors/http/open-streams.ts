@@ -1,10 +1,10 @@
 /** All open event streams and pending replies, with two timers for all of them. */
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders } from "node:http";
 import type { Clock } from "../../base/clock.ts";
 import { ChurnSet } from "../../base/maps.ts";
 import type { Caller } from "../../model/caller.ts";
 import { type CallerQuota, Quota, type QuotaReached } from "../../policy/quota.ts";
-import { onceClosed } from "./http-exchange.ts";
+import { type HttpResponse, onceClosed } from "./http-exchange.ts";
 
 /** A reply that may become a stream if it takes long. */
 export interface PendingReply {
@@ -128,11 +128,11 @@ const SSE_HEADERS: OutgoingHttpHeaders = {
 
 /** One open response that carries server-sent events. */
 export class SseConnection {
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #maxBuffered: number;
   #quiet = false;
 
-  constructor(response: ServerResponse, headers?: Readonly<OutgoingHttpHeaders>, maxBuffered = MAX_BUFFERED_BYTES) {
+  constructor(response: HttpResponse, headers?: Readonly<OutgoingHttpHeaders>, maxBuffered = MAX_BUFFERED_BYTES) {
     this.#response = response;
     this.#maxBuffered = maxBuffered;
     response.writeHead(200, headers === undefined ? SSE_HEADERS : { ...SSE_HEADERS, ...headers });

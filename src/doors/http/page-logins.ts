@@ -1,6 +1,6 @@
 /** Who is logged in on the web page: links that work once, and the browser sessions that they open. */
 import { hash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { IncomingMessage } from "node:http";
+import type { HttpRequest } from "./http-exchange.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Cluster, SharedMap } from "../../cluster/cluster.ts";
 import type { Caller } from "../../model/caller.ts";
@@ -298,7 +298,7 @@ function publicPath(publicUrl: string): string {
  * do not get it; a page that came past the proxy, on this machine, is at the root.
  */
 export function setCookie(
-  { headers: { origin } }: Pick<IncomingMessage, "headers">,
+  { headers: { origin } }: Pick<HttpRequest, "headers">,
   http: Pick<HttpConfig, "publicUrl">,
   place: number | string,
   key: string | null,
@@ -314,7 +314,7 @@ export function setCookie(
 
 /** Both keys, if the request comes from our own page; undefined otherwise. */
 export function pageKeys(
-  request: IncomingMessage,
+  request: HttpRequest,
   http: Pick<HttpConfig, "publicUrl">,
   place: number | string,
 ): PageKeys | undefined {
@@ -342,7 +342,7 @@ export function offeredProtocol(offered: string | undefined, prefix: string): st
  * Pages on other ports of this host are of the same site, so SameSite alone does not keep them out. A read needs that the
  * browser does not call it foreign; a write and a WebSocket need our own origin, and all but the WebSocket our header.
  */
-export function isOwnPage(request: IncomingMessage, http: Pick<HttpConfig, "publicUrl">): boolean {
+export function isOwnPage(request: HttpRequest, http: Pick<HttpConfig, "publicUrl">): boolean {
   const { origin, host = "" } = request.headers;
   const site = request.headers["sec-fetch-site"];
   if (origin !== undefined && !isOwnOrigin(origin, host, http)) return false;

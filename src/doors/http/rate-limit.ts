@@ -1,6 +1,6 @@
 /** Requests per minute, for each of many keys, at one number per key. */
-import type { IncomingMessage } from "node:http";
 import { BlockList, isIP, isIPv6 } from "node:net";
+import type { HttpRequest } from "./http-exchange.ts";
 import type { Clock } from "../../base/clock.ts";
 
 const MINUTE_MS = 60_000;
@@ -74,7 +74,7 @@ const MAX_PROXIES = 16;
  * Where a request comes from: behind a proxy of the config, what that proxy says in `X-Forwarded-For`, whose last entry it wrote itself.
  * What stands before the first stranger is that stranger's own word.
  */
-export function clientAddress({ socket, headers }: IncomingMessage, proxies: BlockList): string | undefined {
+export function clientAddress({ socket, headers }: HttpRequest, proxies: BlockList): string | undefined {
   let address = socket.remoteAddress;
   const forwarded = [headers["x-forwarded-for"] ?? []].flat().join(",");
   for (const said of forwarded.split(",").slice(-MAX_PROXIES).toReversed()) {

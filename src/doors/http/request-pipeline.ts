@@ -2,7 +2,6 @@
  * The checks of every request, in this order: Host and Origin, path, identity, rate, scope. Only then does a route see it. They
  * stay synchronous where possible: every tool call passes here.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import type { Caller, Scope } from "../../model/caller.ts";
@@ -14,11 +13,13 @@ import type { UpgradedConnection } from "./http-connections.ts";
 import {
   Exchange,
   type ExchangeParts,
+  type HttpRequest,
+  type HttpResponse,
   type HttpRoute,
   parseTarget,
-  withoutBase,
   type RequestTarget,
   type RouteTable,
+  withoutBase,
 } from "./http-exchange.ts";
 import { type ErrorResponseOptions, sendError } from "./http-responses.ts";
 import { offeredProtocol, pageKeys, PageLogins, type PageSession } from "./page-logins.ts";
@@ -34,14 +35,14 @@ interface Admission {
 }
 
 interface AdmittedResponse extends Admission {
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
 }
 
 type Identified = Caller | undefined | Promise<Caller | undefined>;
 
 interface RoutedRequest {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   readonly httpAccess: HttpAccess;
   readonly target: RequestTarget;
   readonly route: HttpRoute;
@@ -70,7 +71,7 @@ export class RequestPipeline {
   /** The callers of open responses, by connection: an entry for each response would cost more than all other checks. */
   readonly #callers = new WeakMap<Socket, AdmittedResponse>();
   /** Of responses that were open when another request came on their connection. */
-  readonly #earlierCallers = new WeakMap<ServerResponse, AdmittedResponse>();
+  readonly #earlierCallers = new WeakMap<HttpResponse, AdmittedResponse>();
   #httpAccess: HttpAccess;
 
   constructor(options: RequestPipelineOptions) {
@@ -90,7 +91,7 @@ export class RequestPipeline {
   }
 
   /** Never throws. */
-  take(request: IncomingMessage, response: ServerResponse, takeover?: UpgradedConnection): void {
+  take(request: HttpRequest, response: HttpResponse, takeover?: UpgradedConnection): void {
     try {
       const httpAccess = this.#httpAccess;
       if (!admitOrRefuse(request, response, httpAccess.hosts)) return;
@@ -217,7 +218,7 @@ export class RequestPipeline {
   }
 
   /** Whether an open response goes to a caller who would not be admitted any more. */
-  isUnauthorized(response: ServerResponse): boolean {
+  isUnauthorized(response: HttpResponse): boolean {
     const last = this.#callers.get(response.req.socket);
     const admission = last?.response === response ? last : this.#earlierCallers.get(response);
     return admission !== undefined && !this.#admits(admission);
@@ -263,13 +264,12 @@ export class RequestPipeline {
     this.#callers.set(socket, admitted);
   }
 
-  #upgrade(routed: RoutedRequest, { socket, head }: UpgradedConnection, caller: Caller): void {
-    const { request, response, route, target, httpAccess, session } = routed;
+  #upgrade(routed: RoutedRequest, { request, socket, head, detach }: UpgradedConnection, caller: Caller): void {
+    const { route, target, httpAccess, session } = routed;
     if (route.upgrade === undefined) {
       throw new ToolcribError("invalid_arguments", `No upgrade is possible at ${target.path}.`);
     }
-    // From here on the route responds.
-    response.detachSocket(request.socket);
+    detach();
     route.upgrade({
       request,
       socket,
@@ -282,7 +282,7 @@ export class RequestPipeline {
     });
   }
 
-  #respondError(request: IncomingMessage, response: ServerResponse, thrown: unknown): void {
+  #respondError(request: HttpRequest, response: HttpResponse, thrown: unknown): void {
     if (response.headersSent) {
       // A partial response must not look complete.
       response.destroy();

@@ -1,9 +1,8 @@
 /** Routes of the listener itself: health, readiness, metrics, the index and the OAuth resource metadata. */
-import type { ServerResponse } from "node:http";
 import { ToolcribError } from "../../model/errors.ts";
 import { METADATA_PATH, resourceMetadata } from "./access-tokens.ts";
 import type { HttpAccess } from "./http-access.ts";
-import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
+import type { HttpExchange, HttpResponse, HttpRoute } from "./http-exchange.ts";
 import { notFoundAt, readOnlyRoute, refuseUnlessRead, sendJson, sendText } from "./http-responses.ts";
 import { baseOf } from "./hosts.ts";
 
@@ -50,7 +49,7 @@ const NOT_READY_MESSAGES = {
   stopping: "The hub is not ready: it is shutting down.",
 } as const;
 
-function respondReadiness(response: ServerResponse, readiness: Readiness): void {
+function respondReadiness(response: HttpResponse, readiness: Readiness): void {
   const { status, problems, ...rest } = readiness;
   // A hub without dependencies reports only its status.
   const said = problems.length === 0 && Object.keys(rest).length === 0 ? { status } : { status, problems, ...rest };

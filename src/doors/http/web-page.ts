@@ -2,7 +2,6 @@
 import { hash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative, sep } from "node:path";
-import { gzipSync } from "node:zlib";
 import { PAGE_PATHS } from "../../contract/rest.ts";
 import type { HttpExchange, HttpRoute } from "./http-exchange.ts";
 import { notFoundAt, readOnlyRoute, sendText } from "./http-responses.ts";
@@ -161,6 +160,7 @@ function readPageFile(path: string): PageFile {
 }
 
 function pageFile(bytes: Buffer, kind: string): PageFile {
+  const { gzipSync } = process.getBuiltinModule("node:zlib");
   const gzip = COMPRESSED_TYPES.has(kind) ? undefined : gzipSync(bytes, { level: 9 });
   return {
     bytes,

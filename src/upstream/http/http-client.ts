@@ -1,15 +1,19 @@
 /**
- * HTTP for the wires, on node:http with kept connections: built-in fetch is a large share of what a call costs, and
- * follows redirects with our credentials.
+ * HTTP for the wires, with kept connections: built-in fetch is a large share of what a call costs, and follows redirects with
+ * our credentials.
  */
-import type { Agent, IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
-import type { Agent as HttpsAgent } from "node:https";
-import type { Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
-import { type CancelSignal, withAbort } from "../../base/async.ts";
+import { CancelController, type CancelSignal, withAbort } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AddressPolicy } from "./address-policy.ts";
+import {
+  type Endpoint,
+  HttpConnection,
+  type Pool,
+  type ResponseBody,
+  type ResponseHeaders,
+} from "./http-connection.ts";
 import { displayAddress, connectionError } from "./http-errors.ts";
 import { notSent } from "../wire.ts";
 
@@ -29,6 +33,7 @@ export interface WireCredentials {
 export interface HttpRequest {
   readonly method: "GET" | "POST" | "DELETE";
   readonly url: URL;
+  /** Where many requests have the same object, it is written out once. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Ends the request and, later, the body of its response. */
@@ -37,24 +42,28 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  /** Must be read to its end or destroyed. */
-  readonly body: IncomingMessage;
+  readonly headers: ResponseHeaders;
+  readonly body: ResponseBody;
   /** Where it came from in the end. */
   readonly url: URL;
 }
 
-/** An address as node:http wants it. */
-interface Target {
+interface Target extends Endpoint {
   readonly url: URL;
-  readonly secure: boolean;
-  readonly host: string;
+  readonly path: string;
   /** For user and password in the address. */
   readonly basic: string | undefined;
-  readonly options: Readonly<RequestOptions>;
+  readonly pool: Pool;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
+/** The text of a request up to the length of its body. */
+interface RequestHead {
+  readonly method: string;
+  readonly target: Target;
+  readonly headers: HttpRequest["headers"];
+  readonly text: string;
+}
+
 const MAX_REDIRECTS = 5;
 
 interface HttpClientOptions {
@@ -65,9 +74,11 @@ interface HttpClientOptions {
 
 export class HttpClient {
   // A response may take for ever, so connections are not limited: one call must never wait for another.
-  readonly #http = new http.Agent({ keepAlive: true });
-  #https: HttpsAgent | undefined;
+  readonly #connections = new Set<HttpConnection>();
+  /** By origin. */
+  readonly #pools = new Map<string, Pool>();
   #target: Target | undefined;
+  #lastHead: RequestHead | undefined;
   readonly #options: HttpClientOptions;
 
   constructor(options: HttpClientOptions = {}) {
@@ -97,107 +108,115 @@ export class HttpClient {
         response.body.destroy();
         throw error;
       }
-      discard(response.body);
+      void response.body.discard();
     }
   }
 
   /** Ends every connection, those in use included. */
   destroy(): void {
-    this.#http.destroy();
-    this.#https?.destroy();
+    for (const connection of this.#connections) connection.destroy();
   }
 
   async #followed(request: HttpRequest): Promise<HttpResponse> {
     let url = request.url;
     for (let redirects = 0; ; redirects++) {
-      const body = await this.#once(request, url);
-      const status = body.statusCode ?? 0;
-      if (status < 300 || status >= 400 || status === 304) return { status, headers: body.headers, body, url };
-      body.resume();
-      url = redirectTarget(status, body.headers.location, url, redirects);
+      const response = await this.#once(request, url);
+      const { status, headers, body } = response;
+      if (status < 300 || status >= 400 || status === 304) return response;
+      void body.discard();
+      url = redirectTarget(status, headers["location"], url, redirects);
     }
-  }
-
-  #agentFor(secure: boolean): Agent {
-    if (!secure) return this.#http;
-    return (this.#https ??= new (nodeHttps().Agent)({ keepAlive: true }));
   }
 
   /** Nearly all requests go to one address. */
   #targetOf(url: URL): Target {
-    if (this.#target?.url !== url) this.#target = makeTarget(url, this.#options.reach);
+    if (this.#target?.url !== url) this.#target = makeTarget(url, this.#options.reach, this.#poolOf(url));
     return this.#target;
   }
 
-  #once({ method, headers, body, signal }: HttpRequest, url: URL): Promise<IncomingMessage> {
+  #poolOf({ origin }: URL): Pool {
+    let pool = this.#pools.get(origin);
+    if (pool === undefined) this.#pools.set(origin, (pool = { idle: [], session: undefined }));
+    return pool;
+  }
+
+  #headOf(method: string, target: Target, headers: HttpRequest["headers"]): string {
+    const last = this.#lastHead;
+    if (last?.headers === headers && last.target === target && last.method === method) return last.text;
+    const text = headText(method, target, headers);
+    this.#lastHead = { method, target, headers, text };
+    return text;
+  }
+
+  #once({ method, headers, body, signal }: HttpRequest, url: URL): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
         reject(cancelled(false));
         return;
       }
       const target = this.#targetOf(url);
-      const { secure } = target;
-      const options = {
-        ...target.options,
-        method,
-        agent: this.#agentFor(secure),
-        headers: headerList(target, headers, body),
-      };
-      let connected = false;
-      let noConnection: NodeJS.Timeout | undefined;
-      const request = secure ? nodeHttps().request(options) : http.request(options);
+      const head = this.#headOf(method, target, headers);
+      // Head and body as one text, which is one write.
+      const length = body === undefined ? "" : `content-length: ${Buffer.byteLength(body)}\r\n`;
+      const text = `${head}${length}\r\n${body ?? ""}`;
+      const connection = this.#connectionTo(target);
       const onAbort = (): void => {
-        request.destroy();
-        reject(cancelled(connected));
+        reject(cancelled(connection.isConnected));
+        connection.destroy();
       };
       signal?.addEventListener("abort", onAbort, { once: true });
-      // These three come once: `once` would only wrap each listener in another function.
-      request.on("socket", (socket: Socket) => {
-        if (request.reusedSocket) {
-          connected = true;
-          return;
-        }
-        // The agent has no limit of connections, so a socket is there at once.
-        noConnection = setTimeout(() => {
-          request.destroy(Object.assign(new Error("connect timeout"), { code: "ETIMEDOUT" }));
-        }, CONNECT_TIMEOUT_MS);
-        socket.once(secure ? "secureConnect" : "connect", () => {
-          connected = true;
-          clearTimeout(noConnection);
-        });
+      connection.send(text, {
+        onResponse: (status, answered, answer) => resolve({ status, headers: answered, body: answer, url }),
+        onFailure: (error) => {
+          const isStale = connection.isReused && "code" in error && error.code === "ECONNRESET";
+          reject(isStale ? staleConnection(error, url) : connectionError(error, url, connection.isConnected));
+        },
+        onOver: () => signal?.removeEventListener("abort", onAbort),
       });
-      request.on("response", resolve);
-      request.on("error", (error) => {
-        const stale = request.reusedSocket && "code" in error && error.code === "ECONNRESET";
-        reject(stale ? staleConnection(error, url) : connectionError(error, url, connected));
-      });
-      // Comes after the body too, so the signal is watched as long as there is something to end, and no longer.
-      request.on("close", () => {
-        clearTimeout(noConnection);
-        signal?.removeEventListener("abort", onAbort);
-      });
-      request.end(body);
     });
+  }
+
+  #connectionTo(target: Target): HttpConnection {
+    const { pool } = target;
+    for (let kept = pool.idle.pop(); kept !== undefined; kept = pool.idle.pop()) {
+      if (kept.isUsable) return kept;
+      kept.destroy();
+    }
+    const connection = new HttpConnection(target, pool, () => this.#connections.delete(connection));
+    this.#connections.add(connection);
+    return connection;
   }
 }
 
 /** Throws for an address that is out of reach. A name is judged when it is looked up. */
-function makeTarget(url: URL, reach: AddressPolicy | undefined): Target {
+function makeTarget(url: URL, reach: AddressPolicy | undefined, pool: Pool): Target {
   reach?.check(url);
   const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
   const basic = typeof auth === "string" ? `Basic ${Buffer.from(auth).toString("base64")}` : undefined;
   const secure = protocol === "https:";
-  const options = { protocol, hostname, port, path, lookup: reach?.lookup(url) };
-  return { url, secure, host: url.host, basic, options };
+  const host = hostname ?? "";
+  return {
+    url,
+    secure,
+    host,
+    port: Number(port ?? (secure ? 443 : 80)),
+    path: path ?? "/",
+    basic,
+    pool,
+    lookup: reach?.lookup(url),
+  };
 }
 
-/** As a list Node sends the headers as they are, without keeping each one in a map of its own first. */
-function headerList({ host, basic }: Target, headers: HttpRequest["headers"], body: string | undefined): string[] {
-  const list = ["host", host];
-  for (const name of Object.keys(headers)) list.push(name, headers[name] ?? "");
-  if (basic !== undefined && headers["authorization"] === undefined) list.push("authorization", basic);
-  if (body !== undefined) list.push("content-length", String(Buffer.byteLength(body)));
-  return list;
+/** Throws for a header that would break it. */
+function headText(method: string, { url, path, basic }: Target, headers: HttpRequest["headers"]): string {
+  let head = `${method} ${path} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: keep-alive\r\n`;
+  for (const name of Object.keys(headers)) {
+    const value = headers[name] ?? "";
+    http.validateHeaderName(name);
+    http.validateHeaderValue(name, value);
+    head += `${name}: ${value}\r\n`;
+  }
+  return basic === undefined || headers["authorization"] !== undefined ? head : `${head}authorization: ${basic}\r\n`;
 }
 
 function redirectTarget(status: number, location: string | undefined, from: URL, redirects: number): URL {
@@ -225,14 +244,50 @@ function cancelled(sent: boolean): ToolcribError {
   return new ToolcribError("cancelled", "the request was cancelled", { details: { sent } });
 }
 
-/** Reads a body to its end without keeping it, so that its connection can be used again. */
-export function discard(body: IncomingMessage): void {
-  body.on("error", () => {}).resume();
-}
-
 /** A renewal goes on for others that want it; a caller that gave up does not wait for it. */
 function unlessAborted<T>(work: Promise<T>, signal: CancelSignal | undefined): Promise<T> {
   return signal === undefined ? work : withAbort(work, signal, () => cancelled(false));
+}
+
+/** Of one server at a time. */
+const MAX_ONE_WAY = 32;
+const MAX_WAITING = 1000;
+const ONE_WAY_MS = 30_000;
+
+/**
+ * Posts of messages that get no result, our answers to a server's requests included: no call's time limit ends them, and a server that
+ * asks without end and takes no answer would use up the connections that the hub may have.
+ */
+export class DeliveryLimit {
+  readonly #clock: Clock;
+  #open = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Resolves when the server has taken it. */
+  async send(post: (signal: CancelSignal) => Promise<HttpResponse>): Promise<void> {
+    if (this.#open < MAX_ONE_WAY) this.#open += 1;
+    else if (this.#waiting.length < MAX_WAITING) await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    else throw notSent("server_unavailable", "the server has not taken what was sent to it before");
+    const late = new CancelController();
+    const stop = this.#clock.after(ONE_WAY_MS, () => late.abort());
+    const end = (): void => {
+      stop();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#open -= 1;
+      else next();
+    };
+    try {
+      const { body } = await post(late);
+      void body.discard().then(end);
+    } catch (error) {
+      end();
+      throw error;
+    }
+  }
 }
 
 export interface HttpWireOptions extends HttpClientOptions {
@@ -291,8 +346,3 @@ function invalidRemote(message: string, hint: string): ToolcribError {
  * 30 ms).
  */
 const http = process.getBuiltinModule("node:http");
-
-/** Loaded for the first address that needs it: TLS is 4 MB that a hub of local servers never uses. */
-function nodeHttps(): typeof import("node:https") {
-  return process.getBuiltinModule("node:https");
-}

@@ -1,8 +1,8 @@
 /** Errors of HTTP, with messages that help to fix them. They never contain a header or a query. */
-import type { IncomingHttpHeaders } from "node:http";
 import { type ErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { RpcError } from "../../model/protocol.ts";
+import type { ResponseHeaders } from "./http-connection.ts";
 
 interface Reason {
   readonly text: (url: URL) => string;
@@ -94,7 +94,7 @@ export function connectionError(error: unknown, url: URL, sent: boolean): Toolcr
 
 export interface ErrorResponse {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  readonly headers: ResponseHeaders;
   /** The beginning of the body. */
   readonly body: string;
   readonly url: URL;

@@ -1,33 +1,41 @@
 /** Reads the body of a response, always with a limit: text, server-sent events, and the messages in them. */
-import type { IncomingMessage } from "node:http";
 import { StringDecoder } from "node:string_decoder";
+import { LARGE_JSON } from "../../base/json-bytes.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { RequestId, RpcMessage } from "../../model/protocol.ts";
 import { decodeMessages, isResponse } from "../wire.ts";
 import type { HttpResponse } from "./http-client.ts";
+import type { ResponseBody } from "./http-connection.ts";
 import { connectionError, statusError } from "./http-errors.ts";
 
 const MAX_ERROR_BODY_BYTES = 64 * 1024;
 
 /** The whole body as text. Rejects with `too_large` above the limit. */
-export function readText(body: IncomingMessage, url: URL, maxBytes: number): Promise<string> {
+export function readText(body: ResponseBody, url: URL, maxBytes: number): Promise<string> {
   return new Promise((resolve, reject) => {
     // Decoded as it comes: chunks that are kept are memory outside the heap, which makes V8 collect all the time.
     const decoder = new StringDecoder("utf8");
-    const parts: string[] = [];
+    let parts: string[] = [];
     let bytes = 0;
-    body.on("data", (chunk: Buffer) => {
-      bytes += chunk.length;
-      if (bytes <= maxBytes) {
-        parts.push(decoder.write(chunk));
-        return;
-      }
-      parts.length = 0;
-      reject(messageTooLarge(maxBytes));
-      body.destroy();
+    body.read({
+      onData: (chunk) => {
+        bytes += chunk.length;
+        if (bytes <= maxBytes) {
+          parts.push(decoder.write(chunk));
+          return;
+        }
+        parts = [];
+        reject(messageTooLarge(maxBytes));
+        body.destroy();
+      },
+      onEnd: () => {
+        const text = parts.join("") + decoder.end();
+        // To put it together takes almost as long as to parse it: others have a turn in between.
+        if (text.length > LARGE_JSON) setImmediate(resolve, text);
+        else resolve(text);
+      },
+      onCut: (error) => reject(connectionError(error, url, true)),
     });
-    body.on("end", () => resolve(parts.join("") + decoder.end()));
-    onCutOff(body, (error) => reject(connectionError(error, url, true)));
   });
 }
 
@@ -53,35 +61,18 @@ interface EventHandlers {
   readonly onEnd: (parser: SseParser, error?: Error) => void;
 }
 
-export function readEvents(body: IncomingMessage, handlers: EventHandlers): SseParser {
+export function readEvents(body: ResponseBody, handlers: EventHandlers): SseParser {
   const parser = new SseParser({
     maxEventBytes: handlers.maxEventBytes,
     onEvent: (event) => handlers.onEvent(event, parser),
     onOversize: () => handlers.onOversize(messageTooLarge(handlers.maxEventBytes)),
   });
-  let ended = false;
-  const end = (error?: Error): void => {
-    if (ended) return;
-    ended = true;
-    handlers.onEnd(parser, error);
-  };
-  body.on("data", (chunk: Buffer) => parser.push(chunk));
-  body.on("end", () => end());
-  onCutOff(body, end);
-  return parser;
-}
-
-/** A body that is destroyed or cut off emits `error`, or only `close`; one that has ended closes as well. */
-function onCutOff(body: IncomingMessage, onCut: (error: Error) => void): void {
-  body.on("error", onCut);
-  body.on("close", () => {
-    if (!body.readableEnded) onCut(streamEnded());
+  body.read({
+    onData: (chunk) => parser.push(chunk),
+    onEnd: () => handlers.onEnd(parser),
+    onCut: (error) => handlers.onEnd(parser, error),
   });
-}
-
-/** In place of an error where a stream only ended. */
-export function streamEnded(): Error {
-  return Object.assign(new Error("ended"), { code: "ECONNRESET" });
+  return parser;
 }
 
 function messageTooLarge(maxBytes: number): ToolcribError {
@@ -125,6 +116,7 @@ function isResponseTo(id: RequestId | null, request: RequestId): boolean {
 
 const LF = 0x0a;
 const CR = 0x0d;
+const NOTHING = Buffer.alloc(0);
 
 export interface SseEvent {
   /** `message` unless the server named it. */
@@ -146,7 +138,8 @@ interface SseParserOptions {
  */
 export class SseParser {
   readonly #options: SseParserOptions;
-  #parts: Buffer[] = [];
+  /** The beginning of a line that is cut, with room for more: one buffer for each piece would be many times their bytes. */
+  #line = NOTHING;
   #lineBytes = 0;
   /** Bytes of the current event, those dropped included. */
   #eventBytes = 0;
@@ -164,6 +157,7 @@ export class SseParser {
     this.#options = options;
   }
 
+  /** @param chunk May be overwritten afterwards. */
   push(chunk: Buffer): void {
     let start = 0;
     // The second half of a CRLF that the chunks cut in two.
@@ -174,15 +168,14 @@ export class SseParser {
     while (lf >= 0 || cr >= 0) {
       const byCr = cr >= 0 && (lf < 0 || cr < lf);
       const end = byCr ? cr : lf;
-      this.#keep(chunk, start, end);
-      this.#finishLine();
+      this.#finishLine(chunk, start, end);
       start = end + 1;
       if (byCr && start === chunk.length) this.#afterCr = true;
       if (byCr && chunk[start] === LF) start++;
       if (lf >= 0 && lf < start) lf = chunk.indexOf(LF, start);
       if (cr >= 0 && cr < start) cr = chunk.indexOf(CR, start);
     }
-    this.#keep(chunk, start, chunk.length);
+    if (start < chunk.length) this.#keep(chunk, start, chunk.length);
   }
 
   get #oversize(): boolean {
@@ -190,39 +183,46 @@ export class SseParser {
   }
 
   #keep(chunk: Buffer, start: number, end: number): void {
-    if (start >= end) return;
-    this.#lineBytes += end - start;
-    this.#eventBytes += end - start;
-    if (this.#oversize) {
-      this.#parts = [];
-      this.#data = [];
-    } else {
-      this.#parts.push(chunk.subarray(start, end));
+    const before = this.#lineBytes;
+    this.#count(end - start);
+    if (this.#oversize) return;
+    if (this.#line.length < this.#lineBytes) {
+      const wider = Buffer.allocUnsafeSlow(Math.max(1024, this.#lineBytes * 2));
+      this.#line.copy(wider, 0, 0, before);
+      this.#line = wider;
     }
+    chunk.copy(this.#line, before, start, end);
   }
 
-  #finishLine(): void {
-    const parts = this.#parts;
-    const bytes = this.#lineBytes;
-    this.#parts = [];
+  #count(bytes: number): void {
+    this.#lineBytes += bytes;
+    this.#eventBytes += bytes;
+    if (!this.#oversize) return;
+    this.#line = NOTHING;
+    this.#data = [];
+  }
+
+  #finishLine(chunk: Buffer, start: number, end: number): void {
+    const wasCut = this.#lineBytes > 0;
+    if (wasCut) this.#keep(chunk, start, end);
+    else this.#count(end - start);
+    const [kept, bytes] = [this.#line, this.#lineBytes];
+    this.#line = NOTHING;
     this.#lineBytes = 0;
     if (bytes === 0) return this.#dispatch();
     if (this.#oversize) return;
-    const [only] = parts;
-    const line = (parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, bytes)).toString("utf8");
+    const line = wasCut ? kept.toString("utf8", 0, bytes) : chunk.toString("utf8", start, end);
     const isFirst = this.#firstLine;
     this.#firstLine = false;
     if (isFirst && line === "\uFEFF") return this.#dispatch();
-    this.#field(isFirst && line.startsWith("\uFEFF") ? line.slice(1) : line);
+    const text = isFirst && line.startsWith("\uFEFF") ? line.slice(1) : line;
+    // A comment, which servers send to keep the connection awake. It belongs to no event.
+    if (text.startsWith(":")) this.#eventBytes -= bytes;
+    else this.#field(text);
   }
 
   #field(line: string): void {
     const colon = line.indexOf(":");
-    // A comment, which servers send to keep the connection awake. It belongs to no event.
-    if (colon === 0) {
-      this.#eventBytes -= Buffer.byteLength(line);
-      return;
-    }
     const name = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? "" : line.slice(line[colon + 1] === " " ? colon + 2 : colon + 1);
     if (name === "data") this.#data.push(value);

@@ -6,6 +6,7 @@ import { systemClock } from "../../base/clock.ts";
 import { Emitter, type Listeners } from "../../base/emitter.ts";
 import {
   type AgreedProtocol,
+  isRequest,
   notSent,
   type SendOptions,
   ThrottledWarnings,
@@ -13,16 +14,17 @@ import {
   type WireEvents,
 } from "../wire.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
-import { deliverEvent, isEventStream, isSuccess, readEvents, responseError, streamEnded } from "./response-body.ts";
+import { deliverEvent, isEventStream, isSuccess, readEvents, responseError } from "./response-body.ts";
 import {
   type CheckedRemote,
   checkRemote,
-  discard,
   HttpClient,
   type HttpResponse,
   type HttpWireOptions,
   MAX_MESSAGE_BYTES,
+  DeliveryLimit,
 } from "./http-client.ts";
+import { connectionCut } from "./http-connection.ts";
 import { displayAddress, connectionError, notMcpError } from "./http-errors.ts";
 
 export class SseWire implements Wire {
@@ -31,6 +33,7 @@ export class SseWire implements Wire {
   readonly #events = new Emitter<WireEvents>();
   readonly #malformed: ThrottledWarnings;
   readonly #client: HttpClient;
+  readonly #oneWay: DeliveryLimit;
   #remote: CheckedRemote | undefined;
   /** Where our messages go; known once the wire is open. */
   #endpoint: URL | undefined;
@@ -40,7 +43,9 @@ export class SseWire implements Wire {
   constructor(options: HttpWireOptions) {
     this.#options = options;
     this.#client = new HttpClient(options);
-    this.#malformed = new ThrottledWarnings(options.clock ?? systemClock, (text) => this.#emit("warning", text));
+    const { clock = systemClock } = options;
+    this.#oneWay = new DeliveryLimit(clock);
+    this.#malformed = new ThrottledWarnings(clock, (text) => this.#emit("warning", text));
   }
 
   listen(listeners: Listeners<WireEvents>): () => void {
@@ -75,6 +80,12 @@ export class SseWire implements Wire {
   }
 
   async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
+    // The result comes on the event stream.
+    if (isRequest(message)) void (await this.#post(message, options)).body.discard();
+    else await this.#oneWay.send((signal) => this.#post(message, { ...options, signal }));
+  }
+
+  async #post(message: RpcMessage, options: SendOptions): Promise<HttpResponse> {
     const url = this.#endpoint;
     if (url === undefined || this.#ended) throw notSent("server_unavailable", "the connection is closed");
     const response = await this.#client.request({
@@ -90,8 +101,7 @@ export class SseWire implements Wire {
       signal: options.signal,
     });
     if (!isSuccess(response)) throw await responseError(response);
-    // The result comes on the event stream.
-    discard(response.body);
+    return response;
   }
 
   async close(): Promise<void> {
@@ -128,7 +138,7 @@ export class SseWire implements Wire {
         },
         onOversize: (error) => this.#malformed.add(error.message),
         onEnd: (_parser, error) => {
-          const lost = connectionError(error ?? streamEnded(), url, true);
+          const lost = connectionError(error ?? connectionCut(), url, true);
           reject(lost);
           if (this.#endpoint === undefined || this.#ended) return;
           this.#emit("lost", lost);

@@ -21,13 +21,14 @@ import {
 import {
   type CheckedRemote,
   checkRemote,
-  discard,
   HttpClient,
   type HttpRequest,
   type HttpResponse,
   type HttpWireOptions,
   MAX_MESSAGE_BYTES,
+  DeliveryLimit,
 } from "./http-client.ts";
+import { connectionCut } from "./http-connection.ts";
 import { connectionError, notMcpError } from "./http-errors.ts";
 import { claimedVersion, modernHeaders } from "./mcp-headers.ts";
 import {
@@ -40,10 +41,16 @@ import {
   readText,
   responseError,
   type SseEvent,
-  streamEnded,
 } from "./response-body.ts";
 
 const END_SESSION_TIMEOUT_MS = 2000;
+
+/** Of every POST, in a session and under an agreement. */
+interface CommonHeaders {
+  readonly session: string | undefined;
+  readonly agreed: AgreedProtocol | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+}
 
 export class StreamableWire implements Wire {
   readonly transport = "http";
@@ -53,11 +60,13 @@ export class StreamableWire implements Wire {
   readonly #events = new Emitter<WireEvents>();
   readonly #malformed: ThrottledWarnings;
   readonly #client: HttpClient;
+  readonly #oneWay: DeliveryLimit;
   readonly #resumed = new Set<ResumableStream>();
   #remote: CheckedRemote | undefined;
   #session: string | undefined;
   #agreed: AgreedProtocol | undefined;
   #initialized = false;
+  #common: CommonHeaders | undefined;
   #serverStream: ResumableStream | undefined;
   /** Lost or closed: nothing is sent or reported any more. */
   #ended = false;
@@ -67,6 +76,7 @@ export class StreamableWire implements Wire {
     this.#options = options;
     this.#client = new HttpClient(options);
     this.#clock = options.clock ?? systemClock;
+    this.#oneWay = new DeliveryLimit(this.#clock);
     this.#maxBytes = options.maxMessageBytes ?? MAX_MESSAGE_BYTES;
     this.#malformed = new ThrottledWarnings(this.#clock, (text) => this.#emit("warning", text));
   }
@@ -86,17 +96,26 @@ export class StreamableWire implements Wire {
   }
 
   async send(message: RpcMessage, options: SendOptions = {}): Promise<void> {
-    const isInitialize = "method" in message && message.method === "initialize";
+    if (!isRequest(message)) return this.#sendOneWay(message, options);
+    const isInitialize = message.method === "initialize";
     // A new handshake on the same wire: what was agreed before is over.
     if (isInitialize) this.#forgetSession();
     const session = this.#session;
     const response = await this.#post(message, options);
     if (!isSuccess(response)) throw await this.#refusal(response, session);
-    if (isInitialize) this.#session = sessionIdIn(response);
-    if (isRequest(message)) return this.#receive(response, message, options.signal);
-    // Nothing is expected; an event stream would never end by itself.
-    if (isEventStream(response)) response.body.destroy();
-    else discard(response.body);
+    if (isInitialize) this.#session = response.headers["mcp-session-id"];
+    this.#receive(response, message, options.signal);
+  }
+
+  async #sendOneWay(message: RpcMessage, options: SendOptions): Promise<void> {
+    await this.#oneWay.send(async (signal) => {
+      const session = this.#session;
+      const response = await this.#post(message, { ...options, signal });
+      if (!isSuccess(response)) throw await this.#refusal(response, session);
+      // Nothing is expected; an event stream would never end by itself.
+      if (isEventStream(response)) response.body.destroy();
+      return response;
+    });
     if ("method" in message && message.method === "notifications/initialized") {
       this.#initialized = true;
       this.#openServerStream();
@@ -214,13 +233,14 @@ export class StreamableWire implements Wire {
     const request: HttpRequest = {
       method: "POST",
       url: this.#remote.url,
-      headers: {
-        ...this.#headers(),
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        ...(version === undefined ? {} : modernHeaders(message, version)),
-        ...options.headers,
-      },
+      headers:
+        version === undefined && options.headers === undefined
+          ? this.#postHeaders()
+          : {
+              ...this.#postHeaders(),
+              ...(version === undefined ? {} : modernHeaders(message, version)),
+              ...options.headers,
+            },
       body: JSON.stringify(message),
       signal: options.signal,
     };
@@ -243,6 +263,17 @@ export class StreamableWire implements Wire {
       ...(lastEventId === undefined ? {} : { "last-event-id": lastEventId }),
     };
     return this.#client.request({ method: "GET", url: this.#remote.url, headers, signal });
+  }
+
+  /** The same object for as long as they stay the same. */
+  #postHeaders(): Readonly<Record<string, string>> {
+    const [session, agreed] = [this.#session, this.#agreed];
+    if (this.#common === undefined || this.#common.session !== session || this.#common.agreed !== agreed) {
+      const accept = "application/json, text/event-stream";
+      const headers = { ...this.#headers(), "content-type": "application/json", accept };
+      this.#common = { session, agreed, headers };
+    }
+    return this.#common.headers;
   }
 
   #headers(): Record<string, string> {
@@ -286,11 +317,6 @@ export class StreamableWire implements Wire {
   }
 }
 
-function sessionIdIn({ headers }: HttpResponse): string | undefined {
-  const value = headers["mcp-session-id"];
-  return Array.isArray(value) ? value[0] : value;
-}
-
 interface ResponseHandlers extends EventDelivery {
   readonly id: RequestId;
   readonly clock: Clock;
@@ -319,7 +345,7 @@ function readResponse(response: HttpResponse, options: ResponseHandlers): void {
     );
     return;
   }
-  discard(response.body);
+  void response.body.discard();
   throw notMcpError(contentType, response.url);
 }
 
@@ -387,6 +413,8 @@ interface ResumableStreamOptions {
 }
 
 const FIRST_DELAY_MS = 1000;
+/** One that asks for no wait at all and ends each stream would have the hub do nothing else. */
+const MIN_DELAY_MS = 100;
 const MAX_DELAY_MS = 30_000;
 /** A server may ask for a longer wait than ours, but not for ever. */
 const MAX_RETRY_MS = 300_000;
@@ -473,7 +501,7 @@ class ResumableStream {
         this.#lastEventId = parser.lastEventId ?? this.#lastEventId;
         this.#retryMs = parser.retryMs ?? this.#retryMs;
         if (useful || this.#options.clock.now() - openedAt >= MIN_HEALTHY_MS) this.#failures = 0;
-        this.#failed(connectionError(cause ?? streamEnded(), url, true), cause !== undefined);
+        this.#failed(connectionError(cause ?? connectionCut(), url, true), cause !== undefined);
       },
     });
   }
@@ -502,7 +530,7 @@ class ResumableStream {
 
   #delay(): number {
     const asked = Math.min(this.#retryMs ?? 0, MAX_RETRY_MS);
-    const base = this.#retryMs ?? FIRST_DELAY_MS;
+    const base = Math.max(MIN_DELAY_MS, this.#retryMs ?? FIRST_DELAY_MS);
     return Math.max(asked, Math.min(base * 2 ** this.#failures, MAX_DELAY_MS));
   }
 }

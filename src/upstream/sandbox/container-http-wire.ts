@@ -308,7 +308,7 @@ async function waitUntilReady(url: URL, signal: AbortSignal): Promise<void> {
         .request({ method: "GET", url, headers: { accept: "application/json" }, signal })
         .catch(() => undefined);
       if (answer !== undefined) {
-        answer.body.on("error", () => {}).destroy();
+        answer.body.destroy();
         return;
       }
       await delay(pause, undefined, { signal });

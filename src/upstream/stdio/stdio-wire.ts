@@ -11,6 +11,7 @@ import { win32 } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { Emitter, type Listeners } from "../../base/emitter.ts";
+import { LARGE_JSON } from "../../base/json-bytes.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { RpcMessage } from "../../model/protocol.ts";
 import type { Sandbox, SandboxLaunch, SandboxedProgram, SandboxSettings } from "../sandbox/sandbox-settings.ts";
@@ -86,6 +87,8 @@ export class StdioWire implements Wire {
   #launch: SandboxLaunch;
   #child: ChildProcessWithoutNullStreams | undefined;
   #input: LineWriter | undefined;
+  /** Lines that wait for the next turn of the event loop, in their order. */
+  #held: string[] = [];
   /** Roughly the requests in progress: cancelled ones may never be answered. */
   #unanswered = 0;
   #state: "new" | "open" | "lost" | "closed" = "new";
@@ -221,7 +224,7 @@ export class StdioWire implements Wire {
   #listen(child: ChildProcessWithoutNullStreams): void {
     const splitter = new LineSplitter({
       maxBytes: this.#options.maxLineBytes ?? MAX_LINE_BYTES,
-      onLine: (line) => this.#receive(line),
+      onLine: (line) => this.#take(line),
       onOversize: (bytes) =>
         this.#malformed.add(`dropped a line of ${bytes} bytes on stdout, which is above the limit`),
     });
@@ -264,6 +267,21 @@ export class StdioWire implements Wire {
     if (watch !== undefined) this.#keepStderr(watch.stop());
   }
 
+  /**
+   * To put a large line together takes almost as long as to parse it: others have a turn in between. There is one at the end of each
+   * reading of the pipe, so no more is held than one reading has brought.
+   */
+  #take(line: string): void {
+    if (this.#held.length === 0 && line.length <= LARGE_JSON) return this.#receive(line);
+    if (this.#held.push(line) === 1) setImmediate(() => this.#receiveHeld());
+  }
+
+  #receiveHeld(): void {
+    const lines = this.#held;
+    this.#held = [];
+    for (const line of lines) this.#receive(line);
+  }
+
   #receive(line: string): void {
     if (this.#state !== "open") return;
     const messages = decodeMessages(line);
@@ -283,6 +301,7 @@ export class StdioWire implements Wire {
   }
 
   #lose(child: ChildProcessWithoutNullStreams): void {
+    this.#receiveHeld();
     if (this.#state !== "open") return;
     const { exitCode, signalCode } = child;
     const { runner } = this.#options;

@@ -12,7 +12,7 @@ import { type Answer as DoubleAnswer, HttpDouble } from "../../doubles/http-doub
 import { type Answer, type Place, place } from "./support.ts";
 
 const waitFor = (check: () => void | Promise<void>): Promise<void> =>
-  vi.waitFor(check, { timeout: 20_000, interval: 5 });
+  vi.waitFor(check, { timeout: 60_000, interval: 5 });
 
 const SECRET = "webhook-secret-0123456789";
 

@@ -1,10 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { processStart } from "../../../src/files/processes.ts";
 import type { HttpRoute } from "../../../src/doors/http/http-exchange.ts";
 import { writeHubFile } from "../../../src/hub/activity/hub-file.ts";
 import { VERSION } from "../../../src/model/version.ts";
-import { type HubRecord, readHubRecords } from "../../../src/hub/activity/hub-records.ts";
+import { findHub, type HubRecord, readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { place, temporaryHome } from "./support.ts";
 
 describe("[gate-11a] the listener's life", () => {
@@ -179,6 +180,7 @@ describe("[gate-10c] the file by which commands find the hub", () => {
       url: there.url,
       publicUrl: "https://tools.example.com",
       pid: process.pid,
+      start: processStart(process.pid),
       token: expect.stringMatching(/^[\w-]{43}$/),
       version: VERSION,
     });
@@ -206,6 +208,22 @@ describe("[gate-10c] the file by which commands find the hub", () => {
     );
     expect(statSync(own(home)).mode & 0o777).toBe(0o600);
     expect(statSync(join(home, "hubs")).mode & 0o777).toBe(0o700);
+    await there.listener.close();
+  });
+
+  it("[sound-11a] is not followed where another program has the process id by now, and is removed", async () => {
+    const home = temporaryHome();
+    mkdirSync(join(home, "hubs"), { mode: 0o700 });
+    const left = join(home, "hubs", `${process.ppid}.json`);
+    const record = { url: "http://127.0.0.1:1", pid: process.ppid, token: "t", config: ["a.json"] };
+    writeFileSync(left, JSON.stringify({ ...record, start: "7d444840-9dc0-11d1-b245-5ffdce74fad2 4711" }));
+    expect(readHubRecords(home)).toEqual([]);
+    expect(findHub(home, ["a.json"])).toBeUndefined();
+    writeFileSync(left, JSON.stringify({ ...record, start: processStart(process.ppid) }));
+    expect(findHub(home, ["a.json"])).toMatchObject(record);
+    writeFileSync(left, JSON.stringify({ ...record, start: "4711" }));
+    const there = await place({}, { home });
+    expect(readdirSync(join(home, "hubs"))).toEqual([`${process.pid}.json`]);
     await there.listener.close();
   });
 

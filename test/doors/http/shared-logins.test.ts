@@ -79,7 +79,7 @@ describe("[scale-07b] logins of a browser at several nodes", () => {
     expect(await a.logins.find(keys)).toBeUndefined();
     expect(await b.logins.find(keys)).toBeDefined();
     a.cluster.isUp = true;
-    await vi.waitFor(async () => expect(await b.logins.find(keys)).toBeUndefined(), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await b.logins.find(keys)).toBeUndefined(), { timeout: 60_000 });
   });
 
   it("do not come back when a node that has not heard of their end uses them", async () => {

@@ -19,6 +19,7 @@ export function config(http: Record<string, unknown> = {}): HttpConfig {
 export const echo: HttpRoute = {
   path: "/mcp",
   access: "read",
+  isFrequent: true,
   handle: async (exchange: HttpExchange) => {
     const { request, response, path, query, caller } = exchange;
     const body = await exchange.readBody();

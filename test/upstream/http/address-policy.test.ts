@@ -206,7 +206,7 @@ describe("[agent-01e] requests to a client's server", () => {
   afterEach(() => client?.destroy());
   const get = (url: string): Promise<unknown> =>
     client?.request({ method: "GET", url: new URL(url), headers: {} }).then(({ status, body }) => {
-      body.resume();
+      void body.discard();
       return status;
     }) ?? Promise.reject(new Error("no client"));
 

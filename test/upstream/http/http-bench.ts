@@ -2,7 +2,7 @@
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { Wire } from "../../../src/upstream/wire.ts";
@@ -25,14 +25,6 @@ export interface HttpBench {
   of(method: string): Seen[];
 }
 
-const started: (() => void)[] = [];
-const wires: Wire[] = [];
-
-afterEach(async () => {
-  await Promise.all(wires.splice(0).map((wire) => wire.close()));
-  for (const stop of started.splice(0)) stop();
-});
-
 export async function serve(answer: Answer): Promise<HttpBench> {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
@@ -44,7 +36,7 @@ export async function serve(answer: Answer): Promise<HttpBench> {
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  started.push(() => {
+  onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
@@ -82,7 +74,7 @@ export interface Heard {
 }
 
 export function listenTo(wire: Wire): Heard {
-  wires.push(wire);
+  onTestFinished(() => wire.close());
   const heard: Heard = { messages: [], failed: [], lost: [], warnings: [] };
   wire.listen({
     message: (one) => heard.messages.push(one),

@@ -106,4 +106,22 @@ describe("SseParser", () => {
     const { events, oversize } = parse([Buffer.from(`${": ping\n".repeat(100)}data: x\n\n`)], 100);
     expect([events, oversize]).toEqual([[{ event: "message", data: "x" }], []]);
   });
+
+  it("[spine-09g] needs about as much memory for a line in many pieces as for one in a single piece", () => {
+    const { parser, events } = parse([Buffer.from("data: ")]);
+    const piece = Buffer.from("x");
+    const kept = keptBytes(() => {
+      for (let n = 0; n < 300_000; n++) parser.push(piece);
+    });
+    expect(kept).toBeLessThan(8 * 1024 * 1024);
+    parser.push(Buffer.from("\n\n"));
+    expect(events[0]?.data).toHaveLength(300_000);
+  });
+
+  it("[spine-09g] a comment that is no text makes no room for a larger event", () => {
+    const comment = Buffer.from(`:${"\xff".repeat(80)}\n`, "latin1");
+    const large = Buffer.from(`data: ${"x".repeat(150)}\n\n`);
+    const { events, oversize } = parse([comment, comment, large], 100);
+    expect([events.length, oversize.length]).toEqual([0, 1]);
+  });
 });

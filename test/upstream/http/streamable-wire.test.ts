@@ -289,6 +289,31 @@ describe("StreamableWire: requests that get no answer", () => {
   });
 });
 
+describe("StreamableWire: a server that takes nothing", () => {
+  it.each<[string, Answer]>([
+    ["answers no message", () => {}],
+    ["never ends its answer", (_seen, response) => response.writeHead(202, { "content-length": 9 }).flushHeaders()],
+  ])("[spine-09h] gets a few connections and not one for each of its questions: one that %s", async (_what, answer) => {
+    let open = 0;
+    let most = 0;
+    const { wire, server, of, clock } = await bench(answer);
+    server.on("connection", (socket) => {
+      most = Math.max(most, (open += 1));
+      socket.on("close", () => (open -= 1));
+    });
+    const sent = Array.from({ length: 1100 }, (_, id) => wire.send({ jsonrpc: "2.0", id, result: {} }));
+    const outcomes = Promise.allSettled(sent);
+    await expect.poll(() => of("POST").length).toBe(32);
+    await clock.advance(30_000);
+    await expect.poll(() => of("POST").length).toBe(64);
+    // The old ones may still be closing.
+    expect(most).toBeLessThanOrEqual(64);
+    await wire.close();
+    const refused = (await outcomes).filter(({ status }) => status === "rejected");
+    expect(refused.length).toBeGreaterThanOrEqual(1100 - 64);
+  });
+});
+
 describe("StreamableWire: streams that resume", () => {
   it("[spine-09c] asks for the rest of an answer after the last event it saw", async () => {
     const one = await bench(
@@ -313,6 +338,23 @@ describe("StreamableWire: streams that resume", () => {
     await expect.poll(() => one.heard.messages.at(-1)).toEqual({ message: result(5, { late: true }), related: 5 });
     expect(one.of("GET").at(-1)?.headers).toMatchObject({ "last-event-id": "e-2", "mcp-session-id": "s-1" });
     expect(one.heard.failed).toEqual([]);
+  });
+
+  it("[spine-09h] waits a moment for the next stream of a server that wants no wait", async () => {
+    const one = await bench(
+      withSession(
+        (_seen, response) => json(response, {}),
+        (_seen, response) => stream(response).end(`retry: 0\n${event(note("notifications/x"), "e-1")}`),
+      ),
+    );
+    await shakeHands(one);
+    for (let streams = 1; streams <= 3; streams += 1) {
+      await expect.poll(() => one.clock.pending).toBe(1);
+      expect(one.of("GET")).toHaveLength(streams);
+      await one.clock.advance(99);
+      expect(one.clock.pending).toBe(1);
+      await one.clock.advance(1);
+    }
   });
 
   it("[spine-09c] fails the request when the server will not resume", async () => {

@@ -189,7 +189,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
     await expect.poll(() => pidsWith(marker).length).toBeGreaterThan(4);
     hub.kill();
     await hub.ended;
-    await expect.poll(() => pidsWith(marker), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => pidsWith(marker)).toEqual([]);
   }, 20_000);
 
   it("[cage-02c] is brought about by the next hub, should one ever be left over", async () => {
@@ -221,7 +221,7 @@ describe.skipIf(missing !== undefined)("the end of a caged server", () => {
       expect(value.started).toBeLessThan(40);
       expect(value.started).toBeGreaterThan(5);
       expect(value.started + value.failed).toBe(60);
-      await expect.poll(() => pidsWith(marker), { timeout: 5000 }).toEqual([]);
+      await expect.poll(() => pidsWith(marker)).toEqual([]);
     },
     20_000,
   );

@@ -91,7 +91,11 @@ describe.skipIf(missing !== undefined)("a hostile server in a bubblewrap cage", 
     ]) {
       const { ok, value } = await attempt("caged", path === key ? "read" : "list", { path });
       // Folders on the way to what was named are there, and empty but for that.
-      expect(ok ? value : [], path).toEqual(path === "/home" ? ["cage"] : []);
+      const named = [SERVER, realpathSync(process.execPath), "/home/cage"];
+      const inside = named
+        .filter((file) => file.startsWith(`${path}/`))
+        .map((file) => file.split("/")[path.split("/").length]);
+      expect(ok ? value : [], path).toEqual([...new Set(inside)].toSorted());
     }
     expect(await attempt("caged", "list", { path: dir })).toEqual({ ok: true, value: ["out", "shown"] });
     expect(await attempt("caged", "read", { path: join(shown, "page.txt") })).toEqual({ ok: true, value: "a page" });

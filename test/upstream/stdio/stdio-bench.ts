@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { ToolcribError } from "../../../src/model/errors.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import { PidRecords } from "../../../src/upstream/stdio/pid-records.ts";
@@ -23,14 +23,8 @@ export interface StdioBench {
   call(name: string, args?: JsonObject): Promise<string>;
 }
 
-const openWires: StdioWire[] = [];
 const runDir = mkdtempSync(join(tmpdir(), "toolcrib-run-"));
 export const pids = new PidRecords(runDir);
-
-afterEach(async () => {
-  await Promise.all(openWires.splice(0).map((wire) => wire.close()));
-  rmSync(runDir, { recursive: true, force: true });
-});
 
 export function wireOn(options: Partial<StdioOptions> = {}): StdioBench {
   const wire = new StdioWire({
@@ -43,7 +37,10 @@ export function wireOn(options: Partial<StdioOptions> = {}): StdioBench {
     closeGraceMs: 1000,
     ...options,
   });
-  openWires.push(wire);
+  onTestFinished(async () => {
+    await wire.close();
+    rmSync(runDir, { recursive: true, force: true });
+  });
   const messages: RpcMessage[] = [];
   const warnings: string[] = [];
   const waiting = new Map<unknown, (answer: JsonObject) => void>();

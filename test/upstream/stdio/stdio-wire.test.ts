@@ -30,6 +30,20 @@ describe("StdioWire: messages", () => {
     await expect(Promise.all(sent)).resolves.toHaveLength(200);
   });
 
+  it("[speed-04g] carries large lines and small ones in their order, and those of a program that ends at once", async () => {
+    const script = `
+      const line = (n, bytes) => JSON.stringify({ jsonrpc: "2.0", method: "x", params: { n, text: "y".repeat(bytes) } });
+      const sizes = [1, 300_000, 1, 1, 200_000, 1, 70_000, 70_000];
+      process.stdout.write(sizes.map((bytes, n) => line(n, bytes)).join("\\n"));`;
+    const bench = wireOn({ args: ["-e", script] });
+    await bench.wire.open(never);
+    await bench.lost;
+    const got = bench.messages.map((message) => ("method" in message ? message.params : undefined));
+    expect(got.map((params) => [params?.["n"], String(params?.["text"]).length])).toEqual(
+      [1, 300_000, 1, 1, 200_000, 1, 70_000, 70_000].map((bytes, n) => [n, bytes]),
+    );
+  });
+
   it("[speed-05d] starts one program in each turn of the event loop", async () => {
     let turn = 0;
     const count = (): void => {

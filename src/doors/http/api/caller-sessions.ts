@@ -1,5 +1,5 @@
 /** The hub sessions of callers of REST and the WebSocket: limits, grants, taint and kept results belong to a session. */
-import type { IncomingMessage } from "node:http";
+import type { HttpRequest } from "../http-exchange.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { AGENT_TOOLS } from "../../../catalog/naming.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
@@ -52,7 +52,7 @@ export function openCallerSession(
 }
 
 /** Adds the process of a client on this machine, when it is found. */
-export function addPeer(session: Session, { socket }: IncomingMessage): void {
+export function addPeer(session: Session, { socket }: HttpRequest): void {
   void localPeer(socket).then((found) => {
     if (session.clientInfo !== undefined) session.clientInfo = { ...session.clientInfo, ...found };
   });
@@ -139,7 +139,7 @@ export class CallerSessions {
    * The same session while the caller returns within half an hour. It has the name of the program that came first; each call has
    * that of its own. A name chooses no session: it is only what the program says.
    */
-  of(caller: Caller, request?: IncomingMessage): Session {
+  of(caller: Caller, request?: HttpRequest): Session {
     // A visit of the page with a token has a session apart from that token's programs.
     const key = `${caller.page === true ? "page " : ""}${identityOf(caller)}`;
     const known = this.#held.get(key);
@@ -157,7 +157,7 @@ export class CallerSessions {
     this.#held.clear();
   }
 
-  #open(caller: Caller, request: IncomingMessage | undefined): Session {
+  #open(caller: Caller, request: HttpRequest | undefined): Session {
     if (this.#held.size >= MAX_CALLER_SESSIONS) this.#endOne();
     const clientInfo = request && httpClientInfo(request, caller);
     const sharedKey = `rest ${identityOf(caller)}`;

@@ -1,9 +1,6 @@
 /** REST: each request is one operation, decoded from HTTP and encoded back. */
 import { httpClientInfo } from "../http-client-info.ts";
 import { hash } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { OPERATIONS } from "../../../contract/operations.ts";
 import {
   API_DOCS_PATH,
@@ -20,7 +17,7 @@ import { matchesEtag } from "../../../hub/servers/server-entry.ts";
 import { asToolcribError, ToolcribError } from "../../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import { baseOf, redirectBaseOf } from "../hosts.ts";
-import type { HttpExchange, HttpRoute } from "../http-exchange.ts";
+import type { HttpExchange, HttpRequest, HttpResponse, HttpRoute } from "../http-exchange.ts";
 import {
   notFoundAt,
   readOnlyRoute,
@@ -112,7 +109,7 @@ function runOperation(exchange: HttpExchange, parts: RestParts, route: RestRoute
 }
 
 /** Aborts when the client disconnects before the response. */
-function abortOnClose(response: ServerResponse): AbortSignal {
+function abortOnClose(response: HttpResponse): AbortSignal {
   const gone = new AbortController();
   if (response.destroyed) gone.abort();
   else response.once("close", () => (response.writableFinished ? undefined : gone.abort()));
@@ -148,7 +145,7 @@ function respondOutput(
 /** The path before the hub's own, as the client knows it: the proxy at `publicUrl` may have taken it off. */
 function pathBefore(
   { publicUrl, basePath = "" }: { readonly publicUrl?: string | undefined; readonly basePath?: string | undefined },
-  { headers }: IncomingMessage,
+  { headers }: HttpRequest,
 ): string {
   const known = publicUrl === undefined ? null : URL.parse(publicUrl);
   const isPublic = known !== null && URL.parse(`http://${headers.host}`)?.hostname === known.hostname;
@@ -236,7 +233,7 @@ function argumentsInput({ arguments: named, ...body }: JsonObject): JsonObject {
 const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
 /** Whether there is a body that says it is something else. */
-function hasNonJsonBody({ headers }: IncomingMessage): boolean {
+function hasNonJsonBody({ headers }: HttpRequest): boolean {
   const type = headers["content-type"];
   const hasBody = headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
   return hasBody && type !== undefined && !JSON_TYPE.test(type);
@@ -333,10 +330,16 @@ export async function exportAudit(exchange: HttpExchange, audit: AuditLines): Pr
     await lines.return?.();
     return;
   }
-  await pipeline(Readable.from(exportText(first, lines), { objectMode: false }), response).catch((error: unknown) => {
+  let goOn = (): void => {};
+  response.on("drain", () => goOn());
+  response.on("close", () => goOn());
+  for await (const text of exportText(first, lines)) {
+    const isTaken = response.write(text);
+    if (!isTaken && !response.destroyed) await new Promise<void>((resolve) => (goOn = resolve));
     // A client that leaves early is not a fault.
-    if (!response.destroyed) throw error;
-  });
+    if (response.destroyed) return;
+  }
+  response.end();
 }
 
 async function* exportText(first: IteratorResult<string>, rest: AsyncIterator<string>): AsyncGenerator<string> {
@@ -396,7 +399,7 @@ function bodyEtag(body: string): string {
 }
 
 /** Whether the client has this response already. */
-function matchesIfNoneMatch({ headers }: IncomingMessage, tag: string): boolean {
+function matchesIfNoneMatch({ headers }: HttpRequest, tag: string): boolean {
   const given = headers["if-none-match"];
   if (given === undefined) return false;
   return given.trim() === "*" || given.split(",").map(bareTag).includes(bareTag(tag));

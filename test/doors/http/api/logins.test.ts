@@ -50,7 +50,7 @@ afterAll(async () => {
   await hub?.remove();
   await Promise.all([authorization.close(), evil.close(), server.close(), evilServer.close()]);
 });
-beforeEach(() => rmSync(join(hub.home, "auth"), { recursive: true, force: true }));
+beforeEach(() => rmSync(join(hub.home, "auth"), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 }));
 
 interface Answer {
   readonly status: number;
@@ -318,7 +318,7 @@ describe("[joy-02c] a client whose call needs a login", () => {
     // The login of someone else is not the one.
     expect(await finish(ALICE, await agree(await begin(ALICE, "personal")))).toMatchObject({ status: 200 });
     expect(await finish(MALLORY, await agree(await begin(MALLORY, "personal")))).toMatchObject({ status: 200 });
-    await expect.poll(() => told["asked"], { timeout: 10_000 }).toEqual([{ elicitationId }]);
+    await expect.poll(() => told["asked"]).toEqual([{ elicitationId }]);
     expect(told["other"]).toEqual([]);
     expect(JSON.stringify(await client?.callTool({ name: "personal__whoami", arguments: {} }))).toContain("at-remote");
     for (const each of [client, other]) await each?.close();

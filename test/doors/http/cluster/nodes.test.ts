@@ -9,7 +9,7 @@ import { isMissing } from "../../../support/skips.ts";
 
 isMissing("the doors of nodes", missing);
 
-const WITHIN = { timeout: 20_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 const CAPABILITIES = { ...ENVELOPE, "io.modelcontextprotocol/clientCapabilities": { sampling: {} } };
 

@@ -15,7 +15,7 @@ import { isMissing } from "../../../support/skips.ts";
 
 isMissing("sessions over nodes", missing);
 
-const WITHIN = { timeout: 15_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 const JSON_AND_STREAM = { "content-type": "application/json", accept: "application/json, text/event-stream" };
 const textIn = (result: object): unknown =>
   "content" in result ? (result.content as { text: string }[])[0]?.text : undefined;

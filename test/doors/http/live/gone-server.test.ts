@@ -24,6 +24,21 @@ it("[whole-09a] counts no tools once it is down, and offers none after the grace
   }
 });
 
+it("[whole-09a] counts no tools while it is started again", async () => {
+  const restart = { max: 3, initialDelay: 10 };
+  const hub = await createHub({ mcpServers: { back: { ...misbehaving("ok"), restart } } });
+  try {
+    const seen: { readonly state: string; readonly toolCount: number }[] = [];
+    hub.on("server", ({ info: { state, toolCount } }) => seen.push({ state, toolCount }));
+    await hub.call({ name: "back__exit", arguments: { code: 3 } });
+    await expect.poll(() => seen.some(({ state }) => state === "ready")).toBe(true);
+    expect(seen).toContainEqual({ state: "connecting", toolCount: 0 });
+    expect(seen.filter(({ state, toolCount }) => state !== "ready" && toolCount > 0)).toEqual([]);
+  } finally {
+    await hub.close();
+  }
+});
+
 it("[whole-09b] mcp.server.changed carries the new state", async () => {
   const scene = await apiScene({ servers: { gone: { ...misbehaving("ok"), restart: false } } });
   try {

@@ -51,7 +51,7 @@ async function until<Type extends HubEvent["type"]>(
   // What has this type has the fields of this type.
   const find = (): HubEvent<Type> | undefined =>
     (heard.filter((event) => event.type === type) as HubEvent<Type>[]).find(fits);
-  await expect.poll(find, { timeout: 10_000 }).toBeDefined();
+  await expect.poll(find).toBeDefined();
   return find();
 }
 

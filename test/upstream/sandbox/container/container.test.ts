@@ -151,9 +151,7 @@ describe.skipIf(missing !== undefined)("a server in a container", () => {
     const limits = engine.run("inspect", "--format", "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}}", name);
     expect(limits.trim()).toBe("268435456 40");
     await expect(attempt(server, "hoard", { megabytes: 600 })).rejects.toBeInstanceOf(ToolcribError);
-    await expect
-      .poll(() => server.info().lastError, { timeout: 5000 })
-      .toContain("more memory than its sandbox allows");
+    await expect.poll(() => server.info().lastError).toContain("more memory than its sandbox allows");
   });
 
   it("[cage-01b] [cage-03a] says why it cannot be run, and what to do", async () => {
