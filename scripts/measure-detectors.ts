@@ -56,13 +56,22 @@ function unseenSamples(folder: string): Sample[] {
     .filter((file) => file.endsWith(".jsonl"))
     .flatMap((file) => rowsOf(join(folder, file)))
     .filter((row) => row["label"] !== "quoting" && !isWorkedOn(String(row["source"])))
-    .map((row) => ({
-      text: String(row["text"]),
-      isAttack: row["label"] === "attack",
-      source: String(row["source"]),
-      kind: String(row["kind"]),
-      lang: String(row["lang"]),
-    }));
+    .map(sampleOf);
+}
+
+/** By someone who did not know the rules, and never looked at by those who write them: only rates are. */
+function blindSamples(): Sample[] {
+  return rowsOf(join(root, "test", "corpus", "blind", "held-out.jsonl")).map(sampleOf);
+}
+
+function sampleOf(row: Record<string, unknown>): Sample {
+  return {
+    text: String(row["text"]),
+    isAttack: row["label"] === "attack",
+    source: String(row["source"]),
+    kind: String(row["kind"]).replaceAll("_", " "),
+    lang: String(row["lang"]),
+  };
 }
 
 function rowsOf(file: string): Record<string, unknown>[] {
@@ -124,6 +133,11 @@ ${table(
 ${table(
   "honest texts by kind",
   rates(honest, ({ kind }) => kind),
+)}
+
+${table(
+  "texts by someone who did not know the rules, kept apart",
+  rates(blindSamples(), ({ isAttack, lang }) => `${isAttack ? "attacks" : "honest texts"}, ${lang}`),
 )}`;
 }
 

@@ -220,7 +220,16 @@ export class CancelController implements CancelSignal {
     if (this.aborted) return;
     this.aborted = true;
     this.reason = reason;
-    for (const listener of this.#listeners.splice(0)) listener();
+    for (const listener of this.#listeners.splice(0)) {
+      try {
+        listener();
+      } catch (error) {
+        // As with an AbortSignal: the others are called, and the fault does not stay hidden.
+        process.nextTick(() => {
+          throw error;
+        });
+      }
+    }
   }
 
   /** Each listener is called once at most, as with `once`. */

@@ -18,21 +18,57 @@ export function isIn(set: CharacterSet, unit: number): boolean {
   return unit < 128 && set[unit] === 1;
 }
 
-/** The first of the longest runs of at least `shortest` characters that starts at `from` or later. */
-export function nextRun(text: string, set: CharacterSet, shortest: number, from: number): Run | undefined {
-  for (let at = from + shortest - 1; at < text.length;) {
-    const start = runStart(text, set, at + 1, from);
-    if (at + 1 - start >= shortest) return { start, end: runEnd(text, set, at) };
+/** For the units of a text: a list of numbers is walked several times as fast as a text. A long text gets its own. */
+const SHARED = 64 * 1024;
+const shared = new Uint16Array(SHARED);
+const sharedBytes = Buffer.from(shared.buffer);
+
+/** The units of a text, with a 0 behind them. To be used before any other text is read. */
+export function unitsOf(text: string): Uint16Array {
+  const { length } = text;
+  const units = length < SHARED ? shared : new Uint16Array(length + 1);
+  (length < SHARED ? sharedBytes : Buffer.from(units.buffer)).write(text, "utf16le");
+  units[length] = 0;
+  return units;
+}
+
+/**
+ * Tells which characters a text has, for several patterns of one unit each, by one look at each unit: a bit for each pattern, the lowest
+ * for the first.
+ */
+export function kindsBy(patterns: readonly RegExp[]): (text: string) => number {
+  /** By unit, as far as they were met. */
+  const kinds = new Uint16Array(0x10000);
+  const learn = (unit: number): number => {
+    let kind = 1 << 15;
+    for (const [bit, pattern] of patterns.entries()) if (pattern.test(String.fromCharCode(unit))) kind |= 1 << bit;
+    kinds[unit] = kind;
+    return kind;
+  };
+  return (text) => {
+    const units = unitsOf(text);
+    let all = 0;
+    for (let at = 0; at < text.length; at += 1) all |= kinds[units[at] ?? 0] || learn(units[at] ?? 0);
+    return all;
+  };
+}
+
+/** All of the longest runs of at least `shortest` characters. */
+export function runsOf(units: Uint16Array, length: number, set: CharacterSet, shortest: number): Run[] {
+  const runs: Run[] = [];
+  for (let from = 0, at = shortest - 1; at < length;) {
+    let start = at + 1;
+    while (start > from && isIn(set, units[start - 1] ?? 0)) start -= 1;
+    if (at + 1 - start >= shortest) {
+      let end = at + 1;
+      while (end < length && isIn(set, units[end] ?? 0)) end += 1;
+      runs.push({ start, end });
+      from = start = end;
+    }
     // No run begins before the character that ends this one.
     at = start + shortest - 1;
   }
-  return undefined;
-}
-
-/** All of them. */
-export function* runsOf(text: string, set: CharacterSet, shortest: number): Generator<Run> {
-  for (let run = nextRun(text, set, shortest, 0); run !== undefined; run = nextRun(text, set, shortest, run.end))
-    yield run;
+  return runs;
 }
 
 /** All runs of at least `shortest` characters that hold one of the signs, which are made of such characters. */

@@ -45,21 +45,91 @@ export function extraBytes(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + stringBytes(text, Number.MAX_SAFE_INTEGER) - text.length - 2, 0);
 }
 
+const sources = new WeakMap<object, string | undefined>();
 const made = new WeakMap<object, string>();
 
 /**
+ * Remembers the JSON that a large value was parsed from, as far as it is known where it begins and ends. If it is longer than that,
+ * it is not used.
+ */
+export function keepSource(value: object, json: string | undefined): void {
+  sources.set(value, json);
+}
+
+/** Whether `keepSource` had it: each pass over it is then long enough to let others have a turn before the next one. */
+export function isLarge(value: object): boolean {
+  return sources.has(value);
+}
+
+/**
  * Makes the JSON of a value, for `encodedAhead`, at a moment when there is nothing else to do. Returns its length in bytes, or
- * undefined if it cannot be made. Only for a value that no one changes.
+ * undefined if it cannot be made. Only for a value that no one changes, nor has changed since it was parsed.
  */
 export function encodeAhead(value: object): number | undefined {
   try {
-    const json = JSON.stringify(value);
+    const source = sources.get(value);
+    const json = source !== undefined && isAsWritten(source, value) ? source : JSON.stringify(value);
     made.set(value, json);
     return Buffer.byteLength(json);
   } catch {
     // Nested more deeply than the engine writes.
     return undefined;
   }
+}
+
+/** Where values are shorter than this on the average, making their JSON takes no longer than comparing it. */
+const MIN_MEAN_LENGTH = 128;
+/** Where escapes are closer together than this on the average, counting all bytes takes less than looking at each of them. */
+const MIN_MEAN_GAP = 64;
+/** Of a character that has no shorter escape. */
+const CONTROL_ESCAPE = /u00(?:0[0-7bef]|1[\da-f])/iy;
+const SLASH = 0x2f;
+const LETTER_U = 0x75;
+
+/**
+ * Whether the JSON that a value was parsed from is as good as what we would write: in another order at most. Told by its length, because
+ * white space, digits without a meaning and members that later ones of the same name replace make it longer, and nothing makes it
+ * shorter. So no client reads anything in it that was not read here.
+ */
+function isAsWritten(source: string, value: unknown): boolean {
+  let left = source.length;
+  let values = left / MIN_MEAN_LENGTH;
+  const pending: unknown[] = [value];
+  while (pending.length > 0) {
+    const each = pending.pop();
+    if (typeof each === "string") left -= each.length + 2;
+    else if (typeof each !== "object" || each === null) {
+      if (typeof each === "number" && hasShorterForm(each)) return false;
+      left -= String(each).length;
+    } else {
+      const isList = Array.isArray(each);
+      const members: readonly unknown[] = isList ? each : Object.values(each);
+      values -= members.length;
+      if (values < 0) return false;
+      left -= Math.max(2, members.length + 1);
+      if (!isList) for (const key of Object.keys(each)) left -= key.length + 3;
+      for (const member of members) pending.push(member);
+    }
+  }
+  let rest = source.length / MIN_MEAN_GAP;
+  for (let at = source.indexOf("\\"); at !== -1; at = source.indexOf("\\", at + 2)) {
+    // No escape is shorter than ours either.
+    if ((rest -= 1) < 0) return Buffer.byteLength(source) === resultBytes(value);
+    const escaped = source.charCodeAt(at + 1);
+    left -= 1;
+    if (escaped === SLASH) return false;
+    if (escaped !== LETTER_U) continue;
+    CONTROL_ESCAPE.lastIndex = at + 1;
+    if (!CONTROL_ESCAPE.test(source)) return false;
+    left -= 4;
+  }
+  return left === 0;
+}
+
+/** Whether JSON has a form of the number that is shorter than ours, such as 1e5, or 1e999 for what we read as infinite. */
+function hasShorterForm(number: number): boolean {
+  if (!Number.isInteger(number)) return Math.abs(number) < 0.01 || !Number.isFinite(number);
+  return number !== 0 && (number % 1000 === 0 || !Number.isSafeInteger(number));
 }
 
 /** The JSON of a value, if it was made before. */

@@ -1,28 +1,22 @@
-/** Lists of numbers of two bytes as one list, each behind its length: for tables that the build makes and a program only reads. */
+/** Lists of numbers as one list, each behind its length: for tables that the build makes and a program only reads. */
 
-export function packLists(lists: readonly ArrayLike<number>[]): Uint16Array {
-  const packed = new Uint16Array(lists.reduce((sum, { length }) => sum + 2 + length, 0));
+export function packLists(lists: readonly Uint32Array[]): Uint32Array {
+  const packed = new Uint32Array(lists.reduce((sum, { length }) => sum + 1 + length, 0));
   let end = 0;
   for (const list of lists) {
-    packed[end] = list.length & 0xffff;
-    packed[end + 1] = list.length >>> 16;
-    end += 2;
-    for (let at = 0; at < list.length; at += 1) {
-      const value = list[at] ?? 0;
-      if (value > 0xffff) throw new RangeError(`${value} does not fit into two bytes.`);
-      packed[end] = value;
-      end += 1;
-    }
+    packed[end] = list.length;
+    packed.set(list, end + 1);
+    end += 1 + list.length;
   }
   return packed;
 }
 
 /** Views, not copies. */
-export function unpackLists(packed: Uint16Array): Uint16Array[] {
-  const lists: Uint16Array[] = [];
+export function unpackLists(packed: Uint32Array): Uint32Array[] {
+  const lists: Uint32Array[] = [];
   for (let at = 0; at < packed.length;) {
-    const from = at + 2;
-    at = from + (packed[at] ?? 0) + (packed[at + 1] ?? 0) * 0x10000;
+    const from = at + 1;
+    at = from + (packed[at] ?? 0);
     lists.push(packed.subarray(from, at));
   }
   return lists;

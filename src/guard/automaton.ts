@@ -2,18 +2,19 @@
  * One pass over a text that finds all words of all concepts: an Aho-Corasick automaton over classes of characters, so that
  * case, accents, look-alikes, invisible characters and the kind of white space make no difference and offsets stay exact.
  */
+import { unitsOf } from "../base/character-runs.ts";
 import { normalise } from "../base/normalise.ts";
 import { packLists, unpackLists } from "../base/packed-lists.ts";
 
 /** Classes that every automaton has. */
 const OTHER = 0;
 const SPACE = 1;
-const FIRST_FREE = 2;
-/** Its class is the first free one. */
-const BACKSLASH = "\\";
-/** Not steps: a unit that is passed over, and one that was not met yet. */
-const SKIP = 0xfffe;
-const UNKNOWN = 0xffff;
+/** No step of a word: that of a unit which is passed over, or was not met yet. */
+const WORDS = 2;
+const FIRST_FREE = 3;
+const BACKSLASH = 0x5c;
+/** Behind a backslash: n, r, t. */
+const ESCAPES: readonly number[] = [0x6e, 0x72, 0x74];
 
 /** Written for letters in the words of forgers. */
 const DIGIT_LETTERS: Readonly<Record<string, string>> = { "0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t" };
@@ -33,12 +34,6 @@ function foldUnit(unit: number): string | undefined {
   return SPACE_LIKE.includes(folded) && folded !== "" ? " " : (DIGIT_LETTERS[folded] ?? folded);
 }
 
-/** Shared by all automata: what each unit folds into, found out as units are met. */
-const folded = new Map<number, string | undefined>();
-
-/** For the units of a text: a list of numbers is walked several times as fast as a text. A long text gets its own. */
-const sharedUnits = new Uint16Array(64 * 1024);
-
 /** True to stop: the rest of the text is of no interest. */
 export type VisitWord = (concept: number, start: number, end: number) => boolean;
 
@@ -49,6 +44,8 @@ const NEEDS_END = 2;
 /** The same words over and over, close together; from so many on they are visited as one, which begins at `start`. */
 type Run = { of: Automaton; state: number; count: number; start: number; end: number };
 const MAX_RUN = 8;
+/** Units between two looks at whether a long word can be passed over. */
+const BLOCK = 64;
 /** From end to end: further apart, one may be quoted and the next an order. */
 const RUN_REACH = 32;
 
@@ -57,279 +54,246 @@ interface Word {
   readonly concept: number;
 }
 
-/** All in lists of numbers: as objects, its states and words would take several times as much. */
-class Automaton {
-  readonly #classes = new Uint16Array(0x10000).fill(UNKNOWN);
-  readonly #classOf = new Map<string, number>();
-  readonly #width: number;
-  /** Where states lead by their own edges: pairs of an edge and its state, by a hash of the edge. Not kept beside a table. */
-  #edges: Uint32Array;
-  /** Per state: the step that leads to it, and its longest proper suffix. */
-  readonly #step: Uint16Array;
-  readonly #suffix: Uint32Array;
-  /** Per state: its first word, counted from 1, and the longest proper suffix that has words. */
-  readonly #word: Uint16Array;
-  readonly #shorter: Uint32Array;
-  /** Per word: the next one of its state, its concept, its steps, and what it needs. */
-  readonly #nextWord: Uint16Array;
-  readonly #concept: Uint16Array;
-  readonly #length: Uint16Array;
-  readonly #needs: Uint8Array;
-  /** Per state: whether one of its words, or of its suffixes, may go on. */
-  readonly #isOpen: Uint8Array;
-  /** Where the first state leads by each class. */
-  readonly #first: Uint32Array;
-  /**
-   * Where a state leads by each class. In the table states have numbers of their own, those in which a word ends last, so that one
-   * comparison tells; two bytes are enough for all of them.
-   */
-  readonly #table: Uint16Array | undefined;
-  #firstEnd = 0;
-  #states: Uint16Array = new Uint16Array(0);
+/** A cell of an automaton is the state that a step leads to, whether words end there, and the step, by which it is told from others. */
+const STEP = 0xfff;
+const ENDS = 0x1000;
+const STATE_SHIFT = 13;
+/** A word of a state: its concept, its steps, what it needs, whether it is the last one, and whether any of them may go on. */
+const LENGTH_SHIFT = 12;
+const NEEDS_SHIFT = 24;
+const LAST = 1 << 26;
+const OPEN = 1 << 27;
+const MAX_CONCEPT = 0xfff;
+const MAX_LENGTH = 0xfff;
+const ROOT = 0;
 
-  /** @param given Words, or what `lists` returned for them. */
-  constructor(given: readonly Word[] | { readonly lists: readonly Uint16Array[] }, hasTable: boolean) {
-    if ("lists" in given) {
-      const none = new Uint16Array(0);
-      const list = (at: number): Uint16Array => given.lists[at] ?? none;
-      [this.#width, this.#firstEnd] = [list(0)[0] ?? 0, list(0)[1] ?? 0];
-      for (const unit of list(1)) this.#classOf.set(String.fromCharCode(unit), FIRST_FREE + this.#classOf.size);
-      [this.#table, this.#states, this.#word, this.#nextWord] = [list(2), list(3), list(4), list(5)];
-      [this.#concept, this.#length, this.#shorter] = [list(6), list(7), Uint32Array.from(list(8))];
-      [this.#needs, this.#isOpen] = [Uint8Array.from(list(9)), Uint8Array.from(list(10))];
-      // What only an automaton without a table needs.
-      this.#step = none;
-      this.#edges = this.#suffix = this.#first = new Uint32Array(0);
-      return;
+/**
+ * What a scan needs, as lists of numbers. A state is the place in `cells` from which its steps are counted. The cells of many states
+ * lie between each other, and the step in a cell tells whose it is: no two states have the same place. A state without a cell for a step
+ * goes where its longest proper suffix goes, which is in `fails`. The cell of the step WORDS says where its words are in `words`; it has ENDS,
+ * so that one comparison tells it from a step without words, as most are.
+ */
+interface Lists {
+  /** Classes of units in their order, letters last. */
+  readonly units: Uint32Array;
+  readonly cells: Uint32Array;
+  readonly fails: Uint32Array;
+  readonly words: Uint32Array;
+}
+
+const isWordUnit = (unit: number): boolean => WORD_UNIT.test(String.fromCharCode(unit));
+
+/** Of words that begin with the same units: those between two places of the sorted list. */
+type Node = { readonly from: number; readonly to: number; readonly depth: number; parent: number; step: number };
+
+/**
+ * @param isBounded All words begin where no letter is before them. So a state goes on with those of its suffixes alone that begin
+ * there, and the rest of a word that begins none of ours is passed over in one state.
+ */
+function listsOf(given: readonly Word[], isBounded: boolean): Lists {
+  const sorted = given
+    .map(({ text, concept }) => ({ plain: text.replace(/\*$/, ""), number: numberOf(text, concept) }))
+    .toSorted((a, b) => (a.plain < b.plain ? -1 : a.plain > b.plain ? 1 : 0));
+  const all = new Set(sorted.flatMap(({ plain }) => Array.from(plain, (unit) => unit.charCodeAt(0))));
+  all.delete(0x20);
+  const units = Uint32Array.from([...all.add(BACKSLASH)].toSorted((a, b) => +isWordUnit(a) - +isWordUnit(b)));
+  const classOf = new Map(Array.from(units, (unit, at) => [unit, FIRST_FREE + at]));
+  const stepOf = (unit: number): number => (unit === 0x20 ? SPACE : (classOf.get(unit) ?? OTHER));
+  const isLetterStep = (step: number): boolean => step >= FIRST_FREE && isWordUnit(units[step - FIRST_FREE] ?? 0);
+  const width = FIRST_FREE + units.length;
+  // In the rest of a word that begins none of ours, and behind a backslash: states where words have boundaries.
+  const [inWord, escaped] = [width, 2 * width];
+  const rows = isBounded ? 3 * width : width;
+  const most = rows + 4 * sorted.reduce((sum, { plain }) => sum + plain.length + 1, 0);
+  const [cells, fails, isTaken] = [new Uint32Array(most), new Uint32Array(most), new Uint8Array(most)];
+  const words: number[] = [0];
+  const next = (from: number, step: number): number => {
+    let state = from;
+    while (((cells[state + step] ?? 0) & STEP) !== step) state = fails[state] ?? ROOT;
+    return (cells[state + step] ?? 0) >>> STATE_SHIFT;
+  };
+  /** From the first state, and as good as from it: behind any other word, and behind a backslash. */
+  const setFirst = (step: number, cell: number): void => {
+    cells[step] = cell;
+    if (!isBounded) return;
+    cells[inWord + step] = isLetterStep(step) ? (inWord << STATE_SHIFT) | step : cell;
+    // The `n` of `\n` in the source of a JSON text is not a letter of the word behind it.
+    cells[escaped + step] = ESCAPES.includes(units[step - FIRST_FREE] ?? 0) ? step : cell;
+  };
+  for (let step = 0; step < width; step += 1)
+    setFirst(step, isBounded && isLetterStep(step) ? (inWord << STATE_SHIFT) | step : step);
+  setFirst(WORDS, ENDS | WORDS);
+  if (isBounded) setFirst(stepOf(BACKSLASH), (escaped << STATE_SHIFT) | stepOf(BACKSLASH));
+  let low = rows;
+  let end = rows;
+  /** The first state that has room for these steps. */
+  const place = (steps: readonly number[]): number => {
+    const [first = 0] = steps;
+    for (let cell = low; ; cell += 1) {
+      if (cells[cell] !== 0) continue;
+      const state = cell - first;
+      if (state < rows || isTaken[state] === 1 || !steps.every((step) => cells[state + step] === 0)) continue;
+      // Behind many that do not fit, few will.
+      if (cell - low > 400) low = cell;
+      while (cells[low] !== 0) low += 1;
+      isTaken[state] = 1;
+      for (const step of steps) cells[state + step] = step;
+      end = Math.max(end, state + width);
+      return state;
     }
-    const words = given;
-    let most = 1;
-    this.#classOf.set(BACKSLASH, FIRST_FREE);
-    for (const { text } of words) {
-      most += text.length;
-      for (const unit of text)
-        if (unit !== " " && !this.#classOf.has(unit)) this.#classOf.set(unit, FIRST_FREE + this.#classOf.size);
+  };
+  const queue: Node[] = [{ from: 0, to: sorted.length, depth: 0, parent: ROOT, step: OTHER }];
+  for (const { from, to, depth, parent, step } of queue) {
+    const outside = isBounded && isLetterStep(step) ? inWord : ROOT;
+    const fail = depth < 2 ? outside : next(fails[parent] ?? ROOT, step);
+    const own: number[] = [];
+    let at = from;
+    for (; at < to && sorted[at]?.plain.length === depth; at += 1) {
+      const { number = 0 } = sorted[at] ?? {};
+      if (!own.includes(number)) own.push(number);
     }
-    this.#width = FIRST_FREE + this.#classOf.size;
-    const edges = (this.#edges = new Uint32Array(2 ** (2 + Math.ceil(Math.log2(most)))));
-    const steps = new Uint16Array(most);
-    this.#first = new Uint32Array(this.#width);
-    const parents = new Uint32Array(most);
-    const depths = new Uint16Array(most);
-    const first = new Uint16Array(most);
-    this.#nextWord = new Uint16Array(words.length + 1);
-    this.#concept = new Uint16Array(words.length + 1);
-    this.#length = new Uint16Array(words.length + 1);
-    this.#needs = new Uint8Array(words.length + 1);
-    let count = 1;
-    let wordCount = 0;
-    for (const { text, concept } of words) {
-      const isStem = text.endsWith("*");
-      const plain = isStem ? text.slice(0, -1) : text;
-      let state = 0;
-      let length = 0;
-      for (const unit of plain) {
-        const step = unit === " " ? SPACE : (this.#classOf.get(unit) ?? OTHER);
-        const slot = this.#slotOf(state, step);
-        let to = edges[slot + 1] ?? 0;
-        length += 1;
-        if (to === 0) {
-          to = count;
-          count += 1;
-          [steps[to], parents[to], depths[to]] = [step, state, length];
-          [edges[slot], edges[slot + 1]] = [state * this.#width + step + 1, to];
-          if (state === 0) this.#first[step] = to;
+    const children: Node[] = [];
+    for (let start = at; at < to; start = at) {
+      const unit = sorted[start]?.plain.charCodeAt(depth) ?? 0;
+      while (at < to && sorted[at]?.plain.charCodeAt(depth) === unit) at += 1;
+      children.push({ from: start, to: at, depth: depth + 1, parent: ROOT, step: stepOf(unit) });
+    }
+    let state = ROOT;
+    if (depth > 0) {
+      let found = wordsAt(cells, fail);
+      if (own.length > 0) {
+        for (let word = found; word !== 0;) {
+          const number = words[word] ?? LAST;
+          own.push(number & ~(LAST | OPEN));
+          word = (number & LAST) === 0 ? word + 1 : 0;
         }
-        state = to;
+        found = words.length;
+        const isOpen = own.some((word) => ((word >>> NEEDS_SHIFT) & NEEDS_END) === 0);
+        for (const [index, word] of own.entries())
+          words.push(word | (isOpen ? OPEN : 0) | (index === own.length - 1 ? LAST : 0));
       }
-      const isBounded = !UNBOUNDED.test(plain);
-      const needs =
-        (isBounded && WORD_UNIT.test(plain[0] ?? "") ? NEEDS_START : 0) |
-        (isBounded && !isStem && WORD_UNIT.test(plain.at(-1) ?? "") ? NEEDS_END : 0);
-      let last = 0;
-      let word = first[state] ?? 0;
-      while (word !== 0 && (this.#concept[word] !== concept || this.#needs[word] !== needs)) {
-        last = word;
-        word = this.#nextWord[word] ?? 0;
-      }
-      if (word !== 0) continue;
-      wordCount += 1;
-      this.#concept[wordCount] = concept;
-      this.#length[wordCount] = length;
-      this.#needs[wordCount] = needs;
-      if (last === 0) first[state] = wordCount;
-      else this.#nextWord[last] = wordCount;
+      const steps = children.map((child) => child.step);
+      // Any amount of white space is one space.
+      if (step === SPACE) steps.push(SPACE);
+      if (found !== 0) steps.push(WORDS);
+      state = place(steps);
+      fails[state] = fail;
+      if (step === SPACE) cells[state + SPACE] = (state << STATE_SHIFT) | SPACE;
+      if (found !== 0) cells[state + WORDS] = (found << STATE_SHIFT) | ENDS | WORDS;
+      const cell = (state << STATE_SHIFT) | (found === 0 ? 0 : ENDS) | step;
+      if (depth === 1) setFirst(step, cell);
+      else cells[parent + step] = cell;
     }
-    this.#step = steps.slice(0, count);
-    this.#word = first.slice(0, count);
-    this.#suffix = new Uint32Array(count);
-    this.#shorter = new Uint32Array(count);
-    this.#isOpen = new Uint8Array(count);
-    // Breadth first.
-    const keys = Float64Array.from({ length: count }, (_, state) => (depths[state] ?? 0) * count + state);
-    const order = keys.toSorted().map((key) => key % count);
-    this.#connect(order, parents);
-    if (!hasTable) return;
-    this.#table = this.#tableOf(order, parents, depths);
-    this.#edges = new Uint32Array(0);
+    for (const child of children) queue.push({ ...child, parent: state });
+  }
+  if (end >>> (32 - STATE_SHIFT) !== 0 || width > STEP)
+    throw new RangeError("The words have more states than a cell can number.");
+  return { units, cells: cells.slice(0, end), fails: fails.slice(0, end), words: Uint32Array.from(words) };
+}
+
+/** 0 for none. */
+function wordsAt(cells: Uint32Array, state: number): number {
+  const cell = cells[state + WORDS] ?? 0;
+  return (cell & STEP) === WORDS ? cell >>> STATE_SHIFT : 0;
+}
+
+function numberOf(text: string, concept: number): number {
+  const isStem = text.endsWith("*");
+  const plain = isStem ? text.slice(0, -1) : text;
+  const isBounded = !UNBOUNDED.test(plain);
+  const needs =
+    (isBounded && WORD_UNIT.test(plain[0] ?? "") ? NEEDS_START : 0) |
+    (isBounded && !isStem && WORD_UNIT.test(plain.at(-1) ?? "") ? NEEDS_END : 0);
+  return concept | (plain.length << LENGTH_SHIFT) | (needs << NEEDS_SHIFT);
+}
+
+class Automaton {
+  readonly #classes = new Uint16Array(0x10000).fill(WORDS);
+  readonly #isSkipped = new Uint8Array(0x10000);
+  readonly lists: Lists;
+  readonly #classOf: ReadonlyMap<number, number>;
+  readonly #firstLetter: number;
+
+  constructor(lists: Lists) {
+    this.lists = lists;
+    this.#classOf = new Map([
+      [0x20, SPACE],
+      ...Array.from(lists.units, (unit, at) => [unit, FIRST_FREE + at] as const),
+    ]);
+    this.#firstLetter = FIRST_FREE + lists.units.findIndex(isWordUnit);
   }
 
-  /** All that a scan with a table needs. */
-  lists(): ArrayLike<number>[] {
-    const units = Array.from(this.#classOf.keys(), (unit) => unit.charCodeAt(0));
-    const words = [this.#word, this.#nextWord, this.#concept, this.#length, this.#shorter, this.#needs, this.#isOpen];
-    return [[this.#width, this.#firstEnd], units, this.#table ?? [], this.#states, ...words];
-  }
-
-  /** A state without an edge goes where its longest proper suffix goes. */
-  #connect(order: Float64Array, parents: Uint32Array): void {
-    for (const to of order.subarray(1)) {
-      const parent = parents[to] ?? 0;
-      const back = parent === 0 ? 0 : this.#edge(this.#suffix[parent] ?? 0, this.#step[to] ?? 0);
-      this.#suffix[to] = back;
-      this.#shorter[to] = this.#word[back] === 0 ? (this.#shorter[back] ?? 0) : back;
-      let isOpen = this.#isOpen[back] ?? 0;
-      for (let word = this.#word[to] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0)
-        if (((this.#needs[word] ?? 0) & NEEDS_END) === 0) isOpen = 1;
-      this.#isOpen[to] = isOpen;
-    }
-  }
-
-  /** Where a state leads, by its own edges or by those of its suffixes. */
-  #edge(from: number, step: number): number {
-    for (let state = from; state !== 0; state = this.#suffix[state] ?? 0) {
-      const to = this.#edges[this.#slotOf(state, step) + 1] ?? 0;
-      if (to !== 0) return to;
-    }
-    return this.#first[step] ?? 0;
-  }
-
-  /** The place of an edge, or the free one for it. */
-  #slotOf(state: number, step: number): number {
-    const edges = this.#edges;
-    const edge = state * this.#width + step + 1;
-    const mask = edges.length - 2;
-    let slot = (Math.imul(edge, 0x9e3779b1) >>> 7) & mask;
-    while (edges[slot] !== 0 && edges[slot] !== edge) slot = (slot + 2) & mask;
-    return slot;
-  }
-
-  #endsWord(state: number): boolean {
-    return this.#word[state] !== 0 || this.#shorter[state] !== 0;
-  }
-
-  /**
-   * All words of the table begin where no letter is before them. So a state goes on with those of its suffixes alone that begin
-   * there, and the rest of a word that begins none of ours is passed over in one state.
-   */
-  #tableOf(order: Float64Array, parents: Uint32Array, depths: Uint16Array): Uint16Array {
-    if (order.length + 2 > 0xffff) throw new RangeError("The words have more states than two bytes can number.");
-    const escapes = ["n", "r", "t"].map((letter) => this.#classOf.get(letter));
-    const width = this.#width;
-    const isLetterStep = new Uint8Array(width);
-    for (const [unit, step] of this.#classOf) isLetterStep[step] = WORD_UNIT.test(unit) ? 1 : 0;
-    const plain = order.filter((state) => !this.#endsWord(state));
-    const ends = order.filter((state) => this.#endsWord(state));
-    const [inWord, escaped] = [plain.length, plain.length + 1];
-    this.#firstEnd = plain.length + 2;
-    this.#states = Uint16Array.from([...plain, 0, 0, ...ends]);
-    const numbers = new Uint16Array(order.length);
-    for (const [at, state] of plain.entries()) numbers[state] = at;
-    for (const [at, state] of ends.entries()) numbers[state] = this.#firstEnd + at;
-    const table = new Uint16Array((order.length + 2) * width);
-    for (let step = 0; step < width; step += 1) {
-      const to = this.#first[step] ?? 0;
-      const isLetterOf = isLetterStep[step] === 1;
-      table[step] = to === 0 ? (isLetterOf ? inWord : 0) : (numbers[to] ?? 0);
-      table[inWord * width + step] = isLetterOf ? inWord : (table[step] ?? 0);
-      // The `n` of `\n` in the source of a JSON text is not a letter of the word behind it.
-      table[escaped * width + step] = escapes.includes(step) ? 0 : (table[step] ?? 0);
-    }
-    for (const row of [0, inWord, escaped]) table[row * width + FIRST_FREE] = escaped;
-    let linked = 1;
-    for (const state of order.subarray(1)) {
-      const depth = depths[state] ?? 0;
-      // What its suffixes lead to is complete then.
-      for (let to = order[linked] ?? 0; linked < order.length && depths[to] === depth; to = order[linked] ?? 0) {
-        table[(numbers[parents[to] ?? 0] ?? 0) * width + (this.#step[to] ?? 0)] = numbers[to] ?? 0;
-        linked += 1;
-      }
-      const row = (numbers[state] ?? 0) * width;
-      let back = this.#suffix[state] ?? 0;
-      while (back !== 0 && !this.#beginsWord(state, depths[back] ?? 0, parents, isLetterStep))
-        back = this.#suffix[back] ?? 0;
-      const from = back !== 0 ? (numbers[back] ?? 0) : isLetterStep[this.#step[state] ?? 0] === 1 ? inWord : 0;
-      table.copyWithin(row, from * width, (from + 1) * width);
-      if (this.#step[state] === SPACE) table[row + SPACE] = numbers[state] ?? 0;
-    }
-    return table;
-  }
-
-  /** Whether the suffix of a state that is so long begins where no letter is before it, or with no letter. */
-  #beginsWord(state: number, length: number, parents: Uint32Array, isLetterStep: Uint8Array): boolean {
-    let at = state;
-    for (let left = length; left > 1; left -= 1) at = parents[at] ?? 0;
-    return isLetterStep[this.#step[at] ?? 0] === 0 || isLetterStep[this.#step[parents[at] ?? 0] ?? 0] === 0;
-  }
-
-  /** Words in the order of their ends. Others are those of an automaton without a table. */
+  /** Words in the order of their ends. Others are those of other scripts. */
   scan(text: string, others: Automaton | undefined, visit: VisitWord): void {
-    const table = this.#table ?? new Uint16Array(0);
+    const { cells, fails } = this.lists;
     const classes = this.#classes;
-    const width = this.#width;
-    const firstEnd = this.#firstEnd;
+    const second = others ?? this;
+    const { cells: otherCells, fails: otherFails } = second.lists;
+    const otherClasses = second.#classes;
     const { length } = text;
-    const units = length <= sharedUnits.length ? sharedUnits : new Uint16Array(length);
-    Buffer.from(units.buffer).write(text, "utf16le");
+    const units = unitsOf(text);
     const run: Run = { of: this, state: 0, count: 0, start: 0, end: 0 };
-    let state = 0;
-    let other = 0;
-    for (let at = 0; at < length; at += 1) {
-      const unit = units[at] ?? 0;
-      let step = classes[unit] ?? 0;
-      if (step >= SKIP) {
-        if (step === UNKNOWN) step = this.#learn(unit);
-        if (step === SKIP) continue;
+    const inWord = FIRST_FREE + this.lists.units.length;
+    const firstLetter = this.#firstLetter;
+    let [state, other] = [ROOT, ROOT];
+    for (let at = 0; at < length;) {
+      for (const stop = Math.min(at + BLOCK, length); at < stop; at += 1) {
+        const unit = units[at] ?? 0;
+        let step = classes[unit] ?? 0;
+        let cell = cells[state + step] ?? 0;
+        if (others === undefined && (cell & (STEP | ENDS)) === step) {
+          state = cell >>> STATE_SHIFT;
+          continue;
+        }
+        if (step === WORDS) {
+          if (this.#isSkipped[unit] === 0) step = this.#learn(unit);
+          if (step === WORDS) continue;
+          cell = cells[state + step] ?? 0;
+        }
+        while ((cell & STEP) !== step) {
+          state = fails[state] ?? ROOT;
+          cell = cells[state + step] ?? 0;
+        }
+        state = cell >>> STATE_SHIFT;
+        if ((cell & ENDS) !== 0 && this.#report(units, state, at + 1, run, visit)) return;
+        if (others === undefined) continue;
+        let own = otherClasses[unit] ?? 0;
+        if (own === WORDS) own = others.#learn(unit);
+        let to = otherCells[other + own] ?? 0;
+        while ((to & STEP) !== own) {
+          other = otherFails[other] ?? ROOT;
+          to = otherCells[other + own] ?? 0;
+        }
+        other = to >>> STATE_SHIFT;
+        if ((to & ENDS) !== 0 && others.#report(units, other, at + 1, run, visit)) return;
       }
-      state = table[state * width + step] ?? 0;
-      if (state >= firstEnd && this.#report(units, length, this.#states[state] ?? 0, at + 1, run, visit)) return;
-      if (others === undefined) continue;
-      const own = others.#classes[unit] ?? 0;
-      // Most units begin nothing.
-      other = other === 0 && own < SKIP ? (others.#first[own] ?? 0) : others.#next(other, unit);
-      if (other !== 0 && others.#endsWord(other) && others.#report(units, length, other, at + 1, run, visit)) return;
+      // A look now and then: most words are shorter than what it costs to be wrong about them.
+      if (others === undefined && state === inWord) while ((classes[units[at] ?? 0] ?? 0) >= firstLetter) at += 1;
     }
-    run.of.#endRun(run, units, length, visit);
-  }
-
-  /** Any amount of white space is one space. */
-  #next(state: number, unit: number): number {
-    let step = this.#classes[unit] ?? 0;
-    if (step === UNKNOWN) step = this.#learn(unit);
-    if (step === SPACE && state !== 0 && this.#step[state] === SPACE) return state;
-    return step === OTHER ? 0 : this.#edge(state, step);
+    run.of.#endRun(run, units, visit);
   }
 
   #learn(unit: number): number {
-    if (!folded.has(unit)) folded.set(unit, foldUnit(unit));
-    const plain = folded.get(unit);
-    const step =
-      plain === undefined ? OTHER : plain === "" ? SKIP : plain === " " ? SPACE : (this.#classOf.get(plain) ?? OTHER);
+    const plain = foldUnit(unit);
+    const step = plain === "" ? WORDS : (this.#classOf.get(plain?.charCodeAt(0) ?? -1) ?? OTHER);
     this.#classes[unit] = step;
+    this.#isSkipped[unit] = step === WORDS ? 1 : 0;
     return step;
   }
 
-  #report(units: Uint16Array, length: number, state: number, end: number, run: Run, visit: VisitWord): boolean {
-    const isEnd = end >= length || !isLetter(units[end] ?? 0);
+  #report(units: Uint16Array, state: number, end: number, run: Run, visit: VisitWord): boolean {
+    // The 0 behind a text is not a letter.
+    const isEnd = !isLetter(units[end] ?? 0);
     // In the middle of a word, as most are.
-    if (!isEnd && this.#isOpen[state] === 0) return false;
+    const words = wordsAt(this.lists.cells, state);
+    if (!isEnd && ((this.lists.words[words] ?? 0) & OPEN) === 0) return false;
     if (run.of === this && run.state === state && end - run.end < RUN_REACH) {
       run.count += 1;
       if (run.count === MAX_RUN) run.start = run.end;
       run.end = end;
       if (run.count >= MAX_RUN) return false;
     } else {
-      if (run.of.#endRun(run, units, length, visit)) return true;
+      if (run.of.#endRun(run, units, visit)) return true;
       run.of = this;
       run.state = state;
       run.count = 1;
@@ -339,23 +303,31 @@ class Automaton {
   }
 
   /** The words of a run that were passed over are one long word, and the last of them one of its own. */
-  #endRun({ count, state, start, end }: Run, units: Uint16Array, length: number, visit: VisitWord): boolean {
+  #endRun({ count, state, start, end }: Run, units: Uint16Array, visit: VisitWord): boolean {
     if (count < MAX_RUN) return false;
-    const isEnd = end >= length || !isLetter(units[end] ?? 0);
+    const isEnd = !isLetter(units[end] ?? 0);
     const isFull = this.#visit(units, isEnd, state, end, end - start, visit);
     return isFull || this.#visit(units, isEnd, state, end, 0, visit);
   }
 
   #visit(units: Uint16Array, isEnd: boolean, state: number, end: number, longer: number, visit: VisitWord): boolean {
-    for (let of = state; of !== 0; of = this.#shorter[of] ?? 0)
-      for (let word = this.#word[of] ?? 0; word !== 0; word = this.#nextWord[word] ?? 0) {
-        const needs = this.#needs[word] ?? 0;
-        if ((needs & NEEDS_END) !== 0 && !isEnd) continue;
-        const start = this.#startOf(units, end, this.#length[word] ?? 0);
-        if ((needs & NEEDS_START) !== 0 && start > 0 && isLetter(units[start - 1] ?? 0))
-          if (!isEscape(units, start - 1)) continue;
-        if (visit(this.#concept[word] ?? 0, Math.min(start, end - longer), end)) return true;
+    const { cells, words } = this.lists;
+    let [start, length] = [-1, 0];
+    for (let at = wordsAt(cells, state); at !== 0; at += 1) {
+      const word = words[at] ?? LAST;
+      const needs = word >>> NEEDS_SHIFT;
+      if ((needs & NEEDS_END) === 0 || isEnd) {
+        // Most words of a state are equally long.
+        if (length !== ((word >>> LENGTH_SHIFT) & MAX_LENGTH)) {
+          length = (word >>> LENGTH_SHIFT) & MAX_LENGTH;
+          start = this.#startOf(units, end, length);
+        }
+        const isApart = (needs & NEEDS_START) === 0 || start === 0 || !isLetter(units[start - 1] ?? 0);
+        if ((isApart || isEscape(units, start - 1)) && visit(word & MAX_CONCEPT, Math.min(start, end - longer), end))
+          return true;
       }
+      if ((word & LAST) !== 0) return false;
+    }
     return false;
   }
 
@@ -367,7 +339,7 @@ class Automaton {
     while (at > 0) {
       const step = classes[units[at - 1] ?? 0] ?? OTHER;
       // Those that were read and are still unknown here were passed over too.
-      if (step >= SKIP) {
+      if (step === WORDS) {
         at -= 1;
         continue;
       }
@@ -398,18 +370,18 @@ function isEscape(units: Uint16Array, at: number): boolean {
 }
 
 /** Every word that is not made of Latin letters has one of these. */
-const OTHER_SCRIPT = /[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]/;
+export const OTHER_SCRIPT = /[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]/;
 
-/** Words of Latin letters and all others: one table for both would be a hundred times as wide. */
+/** Words of Latin letters and all others: most texts need the first only. */
 export class WordTable {
   readonly #latin: Automaton;
-  /** Made when a text first has other letters: many hubs never meet one. */
   #others: Automaton | undefined;
-  #otherWords: readonly Word[] | Uint16Array;
+  readonly #otherLists: () => Lists;
 
-  private constructor(latin: Automaton, otherWords: readonly Word[] | Uint16Array) {
-    this.#latin = latin;
-    this.#otherWords = otherWords;
+  /** @param others Asked for when a text first has other letters: many hubs never meet one. */
+  constructor(latin: Lists, others: () => Lists) {
+    this.#latin = new Automaton(latin);
+    this.#otherLists = others;
   }
 
   /** @param words alternatives separated by `|`, by concept */
@@ -424,37 +396,31 @@ export class WordTable {
         (isLatin ? latin : others).push({ text, concept });
       }
     }
-    return new WordTable(new Automaton(latin, true), others);
+    return new WordTable(listsOf(latin, true), () => listsOf(others, false));
   }
 
   /** @param packed By `pack`. It is kept. */
-  static unpack(packed: Uint16Array): WordTable {
-    const [others = new Uint16Array(0), ...lists] = unpackLists(packed);
-    return new WordTable(new Automaton({ lists }, true), others);
+  static unpack(packed: Uint32Array): WordTable {
+    const [latin, others] = unpackLists(packed).map(unpacked);
+    if (latin === undefined || others === undefined) throw new RangeError("The table of words is not whole.");
+    return new WordTable(latin, () => others);
   }
 
-  pack(): Uint16Array {
-    const others = JSON.stringify(wordsOf(this.#otherWords));
-    return packLists([Array.from({ length: others.length }, (_, at) => others.charCodeAt(at)), ...this.#latin.lists()]);
+  pack(): Uint32Array {
+    const lists = [this.#latin.lists, this.#otherLists()];
+    return packLists(lists.map(({ units, cells, fails, words }) => packLists([units, cells, fails, words])));
   }
 
   /** Words in the order of their ends, until the visitor has enough. */
-  find(text: string, isAscii: boolean, visit: VisitWord): void {
-    this.#latin.scan(text, isAscii || !OTHER_SCRIPT.test(text) ? undefined : this.#othersTable(), visit);
-  }
-
-  #othersTable(): Automaton {
-    this.#others ??= new Automaton(wordsOf(this.#otherWords), false);
-    this.#otherWords = [];
-    return this.#others;
+  find(text: string, hasOthers: boolean, visit: VisitWord): void {
+    this.#latin.scan(text, hasOthers ? (this.#others ??= new Automaton(this.#otherLists())) : undefined, visit);
   }
 }
 
-/** @param words A list, or its JSON in units of UTF-16. */
-function wordsOf(words: readonly Word[] | Uint16Array): readonly Word[] {
-  if (!(words instanceof Uint16Array)) return words;
-  // As `pack` has written it.
-  return JSON.parse(Buffer.from(words.buffer, words.byteOffset, words.byteLength).toString("utf16le")) as Word[];
+function unpacked(list: Uint32Array): Lists {
+  const none = new Uint32Array(0);
+  const [units = none, cells = none, fails = none, words = none] = unpackLists(list);
+  return { units, cells, fails, words };
 }
 
 /** As most words are written: nothing to fold. */

@@ -1,7 +1,8 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
 import { isLetter } from "./automaton.ts";
 import type { Budget } from "./structure.ts";
-import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf } from "../base/character-runs.ts";
+import { fromNumbers, fromPercent, reversed, rotate } from "../base/spellings.ts";
+import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf, unitsOf } from "../base/character-runs.ts";
 
 export interface Encoded {
   readonly start: number;
@@ -73,18 +74,20 @@ const FORMS: readonly Form[] = [
 ];
 
 /** The encoded parts of a text that decode to text, as far as the budget goes. */
-export function* encodedParts(text: string, budget?: Budget): Generator<Encoded> {
-  for (const form of FORMS) {
-    const { characters, shortest, signs, unit } = form;
+export function* encodedParts(text: string, budget?: Budget, units = unitsOf(text)): Generator<Encoded> {
+  const found = FORMS.map(({ characters, shortest, signs }) => {
     // Most texts end here, and most are short: a search that is begun costs more than these looks.
-    if (text.length < shortest || signs?.some((sign) => text.includes(sign)) === false) continue;
-    const runs =
-      signs === undefined ? runsOf(text, characters, shortest) : runsAround(text, signs, characters, shortest);
+    if (text.length < shortest || signs?.some((sign) => text.includes(sign)) === false) return [];
+    return signs === undefined
+      ? runsOf(units, text.length, characters, shortest)
+      : runsAround(text, signs, characters, shortest);
+  });
+  for (const [at, form] of FORMS.entries()) {
     let done = 0;
-    for (const { start, end } of runs) {
+    for (const { start, end } of found[at] ?? []) {
       if (start < done) continue;
-      done = characters === BASE64 ? base64End(text, end) : end;
-      if (budget?.overspends(10 + (done - start) / (unit === undefined ? 2 : 8)) === true) return;
+      done = form.characters === BASE64 ? base64End(text, end) : end;
+      if (budget?.overspends(40 + (done - start) / (form.unit === undefined ? 2 : 8)) === true) return;
       yield* partsOf(text, form, start, done);
     }
   }
@@ -93,8 +96,9 @@ export function* encodedParts(text: string, budget?: Budget): Generator<Encoded>
 function* partsOf(text: string, { patterns, lead, unit = 1 }: Form, start: number, end: number): Generator<Encoded> {
   for (const [pattern, decode] of patterns) {
     if (pattern === undefined) {
-      // A run that begins with the text may be the rest of one that was cut, wherever.
-      for (let skip = 0; skip < (start === 0 ? unit : 1); skip += 1) {
+      // A run that begins with the text, or behind the rest of a line, may be that of one that was cut, wherever.
+      const isRest = start < BASE64_LINE + 2 && /^(?:[\w+/-]*\r?\n)?$/.test(text.slice(0, start));
+      for (let skip = 0; skip < (isRest ? unit : 1); skip += 1) {
         const part = decoded(text, decode, start + skip, end);
         if (part === undefined) continue;
         yield part;
@@ -193,57 +197,6 @@ function fromHex(found: string): string | undefined {
   return Buffer.from(digits, "hex").toString("utf8");
 }
 
-function fromPercent(found: string): string {
-  const bytes = Buffer.from(found, "latin1");
-  let count = 0;
-  for (let at = 0; at < bytes.length; at += 1, count += 1) {
-    const high = bytes[at] === 0x25 ? digitOf(bytes[at + 1]) : NO_DIGIT;
-    const low = high < 16 ? digitOf(bytes[at + 2]) : NO_DIGIT;
-    if (low < 16) at += 2;
-    bytes[count] = low < 16 ? high * 16 + low : (bytes[at] ?? 0);
-  }
-  return bytes.toString("utf8", 0, count);
-}
-
-const NO_DIGIT = 36;
-/** By ASCII character: its value as a digit of up to 36. */
-const DIGITS = Uint8Array.from({ length: 128 }, (_, unit) => {
-  const value = Number.parseInt(String.fromCharCode(unit), NO_DIGIT);
-  return Number.isNaN(value) ? NO_DIGIT : value;
-});
-
-function digitOf(unit: number | undefined): number {
-  return DIGITS[unit ?? 0] ?? NO_DIGIT;
-}
-
-/** Characters by their numbers, with anything between them; behind "x" or "u" they are hexadecimal. */
-function fromNumbers(found: string, radix = 10): string {
-  const units = new Uint16Array(found.length);
-  let count = 0;
-  let number = -1;
-  let base = radix;
-  for (let at = 0; at <= found.length; at += 1) {
-    const unit = found.charCodeAt(at);
-    const digit = unit < 128 ? digitOf(unit) : NO_DIGIT;
-    if (digit < base) {
-      number = Math.max(0, number) * base + digit;
-      continue;
-    }
-    if (number > 0xffff && number <= 0x10ffff) {
-      units[count] = 0xd800 + ((number - 0x10000) >> 10);
-      count += 1;
-      number = 0xdc00 + (number & 0x3ff);
-    }
-    if (number >= 0 && number <= 0xffff) {
-      units[count] = number;
-      count += 1;
-    }
-    number = -1;
-    base = unit === 0x78 || unit === 0x75 ? 16 : radix;
-  }
-  return Buffer.from(units.buffer, 0, count * 2).toString("utf16le");
-}
-
 // The same letters in another order or with something between them.
 
 /** Single letters with the same sign after each. */
@@ -265,16 +218,20 @@ export interface TurnedWords {
 }
 
 /** Parts of a text as they read when turned around, turned by thirteen letters, or without signs between the letters. */
-export function* respelled(text: string, { rotated, backwards }: TurnedWords, budget: Budget): Generator<Encoded> {
+export function* respelled(
+  text: string,
+  units: Uint16Array,
+  { rotated, backwards }: TurnedWords,
+  budget: Budget,
+): Generator<Encoded> {
   if (rotated.length > 0) yield* turnedParts(text, rotated, rotate, budget);
   if (backwards.length > 0) yield* turnedParts(text, backwards, bothWays, budget);
   let done = 0;
-  // A run has five signs: one of the first four or the place before it is at every eighth place.
-  for (let at = 0; at < text.length; at += 8) {
-    const sign = isSpacing(text, at) ? at : isSpacing(text, at + 1) ? at + 1 : -1;
-    if (sign === -1) continue;
+  const { length } = text;
+  for (let at = nextSpacing(units, 0, length); at < length; at = nextSpacing(units, at + 8, length)) {
+    const sign = isSpacing(units, at, length) ? at : at + 1;
     let start = sign - 1;
-    while (start >= done + 2 && text[start - 1] === text[sign] && isIn(LETTERS, text.charCodeAt(start - 2))) start -= 2;
+    while (start >= done + 2 && units[start - 1] === units[sign] && isIn(LETTERS, units[start - 2] ?? 0)) start -= 2;
     SPACED.lastIndex = Math.max(done, start);
     const found = SPACED.exec(text);
     if (budget.overspends(10 + 2 * (found?.[0].length ?? 0))) return;
@@ -288,10 +245,17 @@ export function* respelled(text: string, { rotated, backwards }: TurnedWords, bu
   }
 }
 
+/** A run has five signs: one of the first four, or the place before it, is at every eighth place. */
+function nextSpacing(units: Uint16Array, from: number, length: number): number {
+  let at = from;
+  while (at < length && !isSpacing(units, at, length) && !isSpacing(units, at + 1, length)) at += 8;
+  return at;
+}
+
 /** The same sign at this place and at the next of its kind, with a single letter between. */
-function isSpacing(text: string, at: number): boolean {
-  const unit = text.charCodeAt(at);
-  return isIn(SPACED_SIGNS, unit) && text.charCodeAt(at + 2) === unit && isIn(LETTERS, text.charCodeAt(at + 1));
+function isSpacing(units: Uint16Array, at: number, length: number): boolean {
+  const unit = units[at] ?? 0;
+  return unit === units[at + 2] && isIn(SPACED_SIGNS, unit) && isIn(LETTERS, units[at + 1] ?? 0) && at + 2 < length;
 }
 
 /** The places with the rest of their lines close by. Short words are those of other languages too, with half of the room. */
@@ -325,21 +289,3 @@ function* turnedParts(
 
 /** The line turned around, and each of its words where it is. */
 const bothWays = (line: string): string => `${reversed(line)}\n${reversed(line.split(" ").toReversed().join(" "))}`;
-
-function reversed(text: string): string {
-  const bytes = Buffer.from(Buffer.from(text, "utf16le").toReversed().buffer);
-  return bytes
-    .swap16()
-    .toString("utf16le")
-    .replaceAll(/([\udc00-\udfff])([\ud800-\udbff])/g, "$2$1");
-}
-
-function rotate(line: string): string {
-  const bytes = Buffer.from(line, "utf16le");
-  for (let at = 0; at < bytes.length; at += 2) {
-    const letter = (bytes[at] ?? 0) | 0x20;
-    if (bytes[at + 1] === 0 && letter >= 0x61 && letter <= 0x7a)
-      bytes[at] = (bytes[at] ?? 0) + (letter < 0x6e ? 13 : -13);
-  }
-  return bytes.toString("utf16le");
-}

@@ -21,6 +21,8 @@ export interface Rule {
   readonly label?: number;
   /** The weight where a text begins with it. */
   readonly opens?: number;
+  /** The weight where a sentence begins with it and a comma follows, as in an address. */
+  readonly called?: number;
   /** Its concepts may be in different sentences. */
   readonly across?: true;
   /** Common in honest text: it counts only together with another kind, or in a suspicious place. */
@@ -38,13 +40,15 @@ instruction_override | drop-your-orders | 6 verb | drop 12 strictOrders; notFoll
 instruction_override | orders-voided | 5.5 | earlier 12 orders 24 voided; orders 12 earlier 24 voided
 instruction_override | glued | 7 | glued
 instruction_override | drop-task | 4.2 verb | drop 6 taskObject
+instruction_override | task-drop | 4.2 | taskObject 3 drop; weakObject 3 drop 24 instead
 instruction_override | drop-this-and | 5 verb | drop 3 weakObject 24 instead
 instruction_override | stop-task-instead | 4.4 | stopTask 60 & instead/harm/output/reveal/send
 instruction_override | stop-task | 2.5 weak | stopTask
 instruction_override | lift-safety | 5 | safety 24 & lifted
 instruction_override | lift-defence | 3 weak opens=4.2 | lifted 20 defence
-instruction_override | drop-own-orders | 4.8 verb | drop/dropWide 12 own 16 orders/self
-instruction_override | given-orders-voided | 4.8 | orders 30 youGot 50 voided; own 16 orders/self 24 voided; allBefore 20 voided; youGot 40 voided
+instruction_override | drop-own-orders | 4.8 verb | drop/dropWide 12 own 16 orders/self/limitNoun
+instruction_override | given-orders-voided | 4.8 | orders 30 youGot 50 voided; own 16 orders/self/limitNoun 24 voided; allBefore 20 voided; youGot 40 voided
+instruction_override | freed-from-orders | 4.8 | freedFrom 8 own 16 orders; freedFrom 12 strictOrders; model 40 freedFrom 16 orders; notFollow 8 own 16 orders
 instruction_override | only-these-orders | 4.2 | onlyOrders
 task_switch | new-task | 3 weak label=5 | newTask
 task_switch | your-new-task | 4.5 | yourNewTask
@@ -52,50 +56,60 @@ task_switch | new-task-orders | 5 across | newTask 60 youMust
 task_switch | urgent-new-task | 5 | urgent 60 & newTask/nextTask
 task_switch | praise-and-new-task | 6.5 across | praise 50 newTask
 task_switch | praise-and-order | 4.3 across | praise 40 nowDo; praise/taskDone 60 thenDo 40 harmful
-task_switch | from-now-on | 5 | fromNowOn 16 youAre; youNow 16 softMode
+task_switch | from-now-on | 5 | fromNowOn 16 youAre; fromNowOn 12 unbound/mode/noRefusal; youNow 16 softMode
 task_switch | mode | 5.5 | modeSwitch 20 mode
-task_switch | mode-word | 2.5 weak | mode; nextTask
+task_switch | mode-word | 2.5 weak | mode
+task_switch | next-task | 3.2 weak | nextTask
 task_switch | persona | 2.5 weak | persona
 task_switch | persona-unbound | 4.6 | persona 200 & unbound/noRefusal
 task_switch | model-unbound | 4.2 | aiName 100 & mode/noRefusal/unbound/persona
 task_switch | unbound-no-refusal | 4.5 | unbound 120 & noRefusal
+task_switch | you-unbound | 3.2 weak opens=4.2 | youHave 10 unbound
 task_switch | new-task-harm | 5.5 | newTask 14 harm/send
 task_switch | two-no-refusals | 4 across | noRefusal 200 noRefusal
 task_switch | open-persona | 2.5 weak opens=4.2 | openPersona
 task_switch | persona-pretext | 4.4 | asPersona 600 & crime/disclaimer/pretext; pretext 600 & crime; youAreA 2000 & disclaimer
-task_switch | no-refusal-words | 4.2 | notSay 24 refusal; mode 6 modeSwitch; persona 80 crime
+task_switch | no-refusal-words | 4.2 | notSay 24 refusal; refusal 24 banned; mode 6 modeSwitch; persona 80 crime
 task_switch | done-next | 3.4 weak across | taskDone 60 thenDo
 task_switch | resume-task | 3.2 weak | resumeTask
 task_switch | resume-task-harm | 4.4 | resumeTask 60 & harmful
 task_switch | task-changed | 3 weak | own 10 taskNoun 6 changedWord
+task_switch | task-changed-harm | 4.4 across | own 10 taskNoun 8 changedWord 40 harm/harmful/send
 agent_directive | letter | 5 | greeting 8 model; ifModel
+agent_directive | letter-note | 3.6 label=5 | noteTo 8 model
+agent_directive | call-model | 1.5 weak label=4 | calling 3 plainModel/model
 agent_directive | only-output | 2.5 weak quoted=3.6 | onlyOutput
 agent_directive | output-hostile | 4.8 | output 20 & hostile
-agent_directive | order-harm | 2 weak | youMust 12 harm
+agent_directive | order-harm | 2.4 weak | youMust 12 harm
 agent_directive | no-refusal | 3 weak opens=4.2 | noRefusal
 agent_directive | future | 2.5 weak | future
 agent_directive | decode-and-obey | 4.5 across | decodeIt 80 andObey
-agent_directive | model-must | 3.2 weak | modelMust; model 30 mustWord 24 harmful
-agent_directive | model-must-harm | 4.2 | modelMust 40 harm/send; vocative 24 drop/harm/reveal/send/youMust
+agent_directive | model-must | 2.6 weak | modelMust
+agent_directive | model-must-do | 3.2 weak | modelMust 30 harmful
+agent_directive | model-must-harm | 3.4 weak | modelMust 24 harm/send
 agent_directive | output-granted | 4.2 verb | output 16 granted; judge 40 favour; favour 24 judge
-agent_directive | ask-crime | 4 opens=4.6 | askFor 40 crime
+agent_directive | ask-crime | 3 weak opens=4.6 | askFor 40 crime
 agent_directive | crime | 1 weak | crime
 agent_directive | misuse | 2.8 weak opens=4.2 | misuse 40 confidential/wrongPurpose
 agent_directive | ask-disclaimer | 4.2 | askFor 300 & disclaimer
 agent_directive | output-script | 4.5 across | onlyOutput 80 script
-agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 8 model
+agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 10 model; readBy 16 model 80 mustWord; humans 16 maySkip; maySkip 10 humans; vocative 24 drop/harm/reveal/send/youMust
 agent_directive | vocative | 2.5 weak | vocative
-agent_directive | reply-only | 2.2 weak opens=4.2 | replyOnly
-agent_directive | later-order | 4.2 across | beforeAnswer 30 harmful; future 50 youAre
+agent_directive | your-human | 2.4 weak | yourHuman
+agent_directive | called | 0.9 weak called=3.6 | model; calling 3 plainModel/model
+agent_directive | reply-only | 2.2 weak quoted=3.8 opens=4.2 | replyOnly
+agent_directive | later-order | 4.2 across | beforeAnswer 30 harmful
+agent_directive | future-order | 3.6 across | future 50 youAre
 agent_directive | treat-as-orders | 4.4 verb | treatIt 50 asOrders
+agent_directive | answer-frame | 3 weak quoted=4.2 | answerNoun 16 mustWord 8 frameVerb; answerNoun 4 frameVerb
 agent_directive | every-answer | 2.8 weak verb quoted=4 | appendVerb 24 everyAnswer; everyAnswer 30 appendVerb
 authority_claim | urgent-order | 3.2 weak across | urgent 40 youMust; notice 50 harm/youMust
 authority_claim | urgent | 1.5 weak | urgent
-authority_claim | pretext | 3 weak | pretext/disclaimer
+authority_claim | pretext | 3 weak opens=4 | pretext/disclaimer
 authority_claim | pretext-order | 4.8 across | pretext 60 youMust; override 60 harm/youMust
 authority_claim | authority | 4.2 | claim 8 authority; accessCode 24 accepted; adminRole/authority 24 authorised
 authority_claim | override-code | 4 weak label=4.2 | override
-authority_claim | notice | 2.2 weak | notice
+authority_claim | notice | 2.8 weak label=3.8 | notice
 authority_claim | permit | 3 weak opens=4.2 | permit
 authority_claim | role-freedom | 4.2 across | claim 8 adminRole 60 freedom
 authority_claim | refuse-penalty | 4.2 | ifRefuse 60 & penalty
@@ -108,7 +122,8 @@ credential_request | secret-reveal-after | 4 | secret 24 revealAfter
 credential_request | send-secret-out | 5 verb | send 40 secret 60 address
 credential_request | secret-send-out | 3.5 weak | secret 30 send 60 address
 credential_request | reveal-secret | 3 weak verb | reveal/take 24 secret; send 40 secret
-credential_request | take-secret-file | 4.2 verb | send/take/tellMe 40 secretFile; reveal 30 accessCode/yourSecret
+credential_request | take-secret-file | 4.2 verb | send/take/tellMe 40 secretFile
+credential_request | reveal-code | 4.2 verb | reveal 30 accessCode/yourSecret
 credential_request | secret | 1 weak | secret
 credential_request | ask-confidential | 3 weak opens=4.2 | tellMe 30 confidential
 credential_request | wallet | 4.5 | enter 12 walletSecret
@@ -118,8 +133,8 @@ concealment | secretly | 4.2 | secretly
 concealment | quiet-harm | 4.2 verb | quiet 12 harm/send
 exfiltration_request | send-private-out | 4.4 verb | send/attach 30 privateData 50 address
 exfiltration_request | send-hostile | 4 | send 60 hostileAddress; privateData 30 send 40 address
-exfiltration_request | send-out | 1.5 weak verb | send 60 address
-exfiltration_request | take-and-send | 4.2 across | take 50 dataFile 80 send 60 address
+exfiltration_request | send-out | 2 weak verb | send 60 address
+exfiltration_request | take-and-send | 4.2 across | take 50 dataFile/secretFile 80 send 60 address; dataFile/secretFile 16 take 90 address 24 send
 tool_directive | before-tool | 3 weak | beforeTool 40 tool/harm
 tool_directive | before-secret | 5 | beforeTool 50 take 50 secret
 tool_directive | must-call | 2.2 weak | mustCall; youMust 24 tool
@@ -140,20 +155,27 @@ export const RULES: readonly Rule[] = TABLE.trim()
   });
 
 /** Concepts that are made of others, beside their own words: "your hidden guidelines" is a prompt. No circles. */
-export const COMPOUNDS: readonly Pick<Rule, "id" | "pattern">[] = [
-  { id: "prompt", pattern: "own 16 promptNoun; hiddenAdj 3 promptNoun; startOf 2 talkNoun" },
-  { id: "prompt", pattern: "everyAll/promptNoun 8 youGot" },
-  { id: "yourPrompt", pattern: "own 16 promptNoun; hiddenAdj 3 promptNoun" },
-  { id: "newTask", pattern: "newAdj 3 taskNoun" },
-  { id: "onlyOutput", pattern: "onlyWord 2 output; output 2 onlyWord; appendVerb 3 everyAnswer" },
-  { id: "stopTask", pattern: "stopWord 2 doTask" },
-  { id: "noRefusal", pattern: "not 8 refuseVerb" },
-  { id: "notTell", pattern: "not 12 tellVerb" },
-  { id: "aboveText", pattern: "everyAll 24 aboveWord; aboveFirst 8 everyAll" },
-  { id: "voided", pattern: "not 12 validWord" },
-  { id: "unbound", pattern: "withoutWord 8 limitNoun" },
-  { id: "mode", pattern: "withoutWord 8 limitNoun" },
-];
+const MADE = `
+prompt = own 16 promptNoun; hiddenAdj 3 promptNoun; startOf 2 talkNoun; everyAll/promptNoun 10 youGot; youGot 8 promptNoun
+yourPrompt = own 16 promptNoun; hiddenAdj 3 promptNoun
+newTask = newAdj 3 taskNoun
+yourNewTask = own 3 newAdj 3 taskNoun
+onlyOutput = onlyWord 2 output; output 2 onlyWord; appendVerb 3 everyAnswer
+replyOnly = onlyWord 2 replyVerb; replyVerb 2 onlyWord
+stopTask = stopWord 2 doTask
+noRefusal = not 8 refuseVerb
+notTell = not 12 tellVerb
+aboveText = everyAll 24 aboveWord; aboveFirst 8 everyAll
+voided = not 12 validWord
+modelMust = model 14 mustWord
+taskDone = jobNoun 8 doneWord; doneWord 6 jobNoun
+unbound/mode = withoutWord 8 limitNoun
+`;
+
+export const COMPOUNDS: readonly Pick<Rule, "id" | "pattern">[] = MADE.trim()
+  .split("\n")
+  .map((row) => row.split(" = "))
+  .flatMap(([ids = "", pattern = ""]) => ids.split("/").map((id) => ({ id, pattern })));
 
 /** Orders whose words are also recognised with one typing error, where the words around them are there. */
 export const TYPO_WORDS = {

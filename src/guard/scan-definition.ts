@@ -9,7 +9,7 @@ import { type ContentOptions, type ScanContent, scanTexts, type TextFindings } f
  * Names the rules that definitions are scanned by. In a build it is the name of the file that this is part of, which has a hash
  * of all that it holds and imports; undefined where the sources run, which change at any time.
  */
-export const SCANNER: string | undefined = /\/([^/]+-[\w-]{8}\.js)$/.exec(import.meta.url)?.[1];
+export const SCANNER: string | undefined = /\/([^/]+-[\w-]{8}\.cjs)$/.exec(import.meta.url)?.[1];
 
 export interface DefinitionFinding {
   /** Where in the definition, as keys joined by dots: `inputSchema.properties.note.description`. */

@@ -1,18 +1,17 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
-import { isAscii } from "../base/character-runs.ts";
+import { isAscii, unitsOf } from "../base/character-runs.ts";
 import { isOneEditAway } from "../base/near-matches.ts";
 import { lastAtOrBefore } from "../base/sorted.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
-import type { WordTable } from "./automaton.ts";
+import { OTHER_SCRIPT, type WordTable } from "./automaton.ts";
 import { type Encoded, encodedParts, respelled, type TurnedWords } from "./decode.ts";
 import { type NormalText, respelt } from "../base/normalise.ts";
 import { COMPOUNDS, type Rule, RULES, TYPO_WORDS } from "./rules.ts";
-import { Budget, findSigns, hiddenSpans, type Sign, type Span } from "./structure.ts";
+import { Budget, findSigns, hiddenSpans, KINDS, kindsOf, type Sign, type Span } from "./structure.ts";
 import { CONCEPT_NAMES as NAMES, wordTable } from "./word-table.ts";
 
 export const SENSITIVITIES = ["low", "normal", "high"] as const;
-
 export type Sensitivity = (typeof SENSITIVITIES)[number];
 
 export interface ScanOptions {
@@ -38,9 +37,7 @@ const BY_PLACE: Readonly<Record<Place, number>> = {
   log: 0,
 };
 const BY_SENSITIVITY: Readonly<Record<Sensitivity, number>> = { low: 1.4, normal: 0, high: -0.7 };
-const LOW = 2.5;
-const MEDIUM = 3.7;
-const HIGH = 7;
+const [LOW, MEDIUM, HIGH] = [2.5, 3.7, 7] as const;
 
 /** Matches of rules further apart than this have nothing to do with each other. */
 const PASSAGE_GAP = 200;
@@ -67,14 +64,11 @@ const REPEAT_SHARE = 0.25;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
+const NO_WORD = /^(?:\d\P{L}*|(?=.{1,3}$).*\d.*)$/u;
 /** Whether no character needs a closer look. */
 function isPlainAscii(text: string): boolean {
   return isAscii(text) && !text.includes("\u001b") && !text.includes("\b") && !text.includes("\0");
 }
-
-/** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
-const UNUSUAL =
-  /[^\t\n\r\u0020-\u007e\u00a0-\u00ac\u00ae-\u034e\u0350-\u10ff\u1200-\u180d\u1810-\u200a\u2010-\u2027\u2030-\u205f\u2070-\u2473\u2500-\u27bf\u2900-\u3163\u3165-\ud7ff\uf900-\ufaff\uff01-\uff9f]/;
 
 /**
  * The suspicious places of a text, in their order. Linear in the length of the text.
@@ -82,24 +76,28 @@ const UNUSUAL =
  * @example scanText("Ignore all previous instructions.")[0]?.code // "instruction_override"
  */
 export function scanText(text: string, options: ScanOptions = {}): Finding[] {
+  // What most results are: one slice, without the machinery for many.
+  if (text.length <= SLICE_LENGTH) return findingsOf(text, readSlice(text), options);
   return [...scanSlices(text, options)].flat();
 }
 
-/** The same slice by slice, for a caller that lets others work in between. */
-export function* scanSlices(text: string, options: ScanOptions = {}): Generator<Finding[]> {
+/** The same slice by slice, for a caller that lets others work in between. `isRest` is for all pieces but the first. */
+export function* scanSlices(text: string, options: ScanOptions = {}, isRest = false): Generator<Finding[]> {
+  for (const passages of passageSlices(text, isRest)) yield findingsOf(text, passages, options);
+}
+
+function findingsOf(text: string, passages: readonly Passage[], options: ScanOptions): Finding[] {
   const { place = "result", sensitivity = "normal" } = options;
   const raised = BY_PLACE[place] + BY_SENSITIVITY[sensitivity];
-  for (const passages of passageSlices(text)) {
-    const findings: Finding[] = [];
-    for (const { score, matches } of passages) {
-      // What no text has is as odd in one place as in another.
-      const severity = severityOf(matches.some(({ plain }) => plain === true) ? score : score - raised);
-      if (severity === undefined) continue;
-      for (const { kind, start, end, rules } of byKind(matches))
-        findings.push({ code: kind, severity, start, end, excerpt: excerptOf(text, start, end), score, rules, place });
-    }
-    yield findings;
+  const findings: Finding[] = [];
+  for (const { score, matches } of passages) {
+    // What no text has is as odd in one place as in another.
+    const severity = severityOf(matches.some(({ plain }) => plain === true) ? score : score - raised);
+    if (severity === undefined) continue;
+    for (const { kind, start, end, rules } of byKind(matches))
+      findings.push({ code: kind, severity, start, end, excerpt: excerptOf(text, start, end), score, rules, place });
   }
+  return findings;
 }
 
 /** A text that cannot be read to its end, or not by itself, is not considered clean. */
@@ -111,8 +109,7 @@ export function unreadable(excerpt: string, end: number, place: Place): Finding 
 const UNREADABLE = { rule: "unreadable", kind: "hidden_text", weight: 5, plain: true } as const;
 
 function severityOf(score: number): Severity | undefined {
-  if (score >= HIGH) return "high";
-  if (score >= MEDIUM) return "medium";
+  if (score >= MEDIUM) return score >= HIGH ? "high" : "medium";
   return score >= LOW ? "low" : undefined;
 }
 
@@ -126,13 +123,18 @@ export function passagesOf(text: string): Passage[] {
   return [...passageSlices(text)].flat();
 }
 
-function* passageSlices(text: string): Generator<Passage[]> {
-  if (text.length <= SLICE_LENGTH) {
-    yield readSlice(text);
-    return;
-  }
+/** Where a text is cut into so many pieces, which begin with slices of the whole and overlap as these do. */
+export function cutsOf({ length }: string, pieces: number): { readonly from: number; readonly to: number }[] {
+  const step = Math.ceil(length / pieces / (SLICE_LENGTH - SLICE_OVERLAP)) * (SLICE_LENGTH - SLICE_OVERLAP);
+  return Array.from({ length: Math.ceil(Math.max(1, length - SLICE_OVERLAP) / step) }, (_, at) => ({
+    from: at * step,
+    to: (at + 1) * step + SLICE_OVERLAP,
+  }));
+}
+
+function* passageSlices(text: string, isRest = false): Generator<Passage[]> {
   for (let from = 0; from === 0 || from + SLICE_OVERLAP < text.length; from += SLICE_LENGTH - SLICE_OVERLAP) {
-    const known = from === 0 ? 0 : SLICE_OVERLAP;
+    const known = from === 0 && !isRest ? 0 : SLICE_OVERLAP;
     yield readSlice(text.slice(from, from + SLICE_LENGTH))
       // Wholly in the part that two slices share: the one before has it.
       .filter(({ matches }) => matches.some((match) => spanOf(match).end > known))
@@ -159,7 +161,8 @@ function readSlice(text: string, depth = 0, budget = new Budget()): Passage[] {
  */
 function encodedMatches(text: string, turned: TurnedWords, depth: number, budget: Budget): Sign[] {
   const parts: Encoded[] = [];
-  for (const found of [encodedParts(text, budget), respelled(text, turned, budget)])
+  const units = unitsOf(text);
+  for (const found of [encodedParts(text, budget, units), respelled(text, units, turned, budget)])
     for (const part of found) parts.push(budget.overspends(80 + part.text.length) ? { ...part, text: "" } : part);
   if (budget.overspends(0) && text !== "") parts.push({ start: 0, end: text.length, text: "" });
   if (parts.length === 0) return [];
@@ -289,6 +292,8 @@ function compile(): Compiled {
 }
 
 interface Kept extends Sign {
+  weight: number;
+  plain?: true;
   end: number;
   readonly run: { readonly start: number; end: number };
 }
@@ -316,13 +321,14 @@ class Reading {
   }
 
   read(): void {
-    const isPlain = isPlainAscii(this.text);
-    const isUnusual = !isPlain && UNUSUAL.test(this.text);
-    // Such a text is read several times.
-    if (!isPlain) this.#budget.overspends(this.#length / (isUnusual ? 1 : 4));
-    this.#findWords(isUnusual ? respelt(this.text) : undefined, isPlain);
+    const kinds = isPlainAscii(this.text) ? 0 : kindsOf(this.text);
+    const isUnusual = (kinds & KINDS.unusual) !== 0;
+    const folded = isUnusual ? respelt(this.text) : undefined;
+    // Such a text is read several times, the more so where it is spelt again.
+    if (kinds !== 0) this.#budget.overspends(this.#length * (folded === undefined ? (isUnusual ? 1 : 0.25) : 1.6));
+    this.#findWords(folded, folded === undefined ? (kinds & KINDS.otherScript) !== 0 : OTHER_SCRIPT.test(folded.text));
     if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
-    findSigns(this.text, isUnusual, this);
+    findSigns(this.text, isUnusual ? kinds : 0, this);
     this.#findHiddenOrders();
   }
 
@@ -345,7 +351,7 @@ class Reading {
       if (span === undefined) continue;
       const own = rules.get(span) ?? new Set();
       rules.set(span, own.add(rule));
-      if (weak !== true || own.size > 1) orders.add(span);
+      if (weak !== true || own.size > 1 || !this.text.startsWith("<!", span.start)) orders.add(span);
     }
     for (const { start, end } of orders)
       this.add({ rule: HIDDEN_RULE, kind: "hidden_text", weight: 3.5, plain: true, weak: true, start, end });
@@ -353,7 +359,10 @@ class Reading {
 
   report(sign: Sign): boolean {
     this.add(sign);
-    return this.overspends(20, sign.start) || this.#matches.length >= MAX_MATCHES;
+    const isFull = this.#matches.length >= MAX_MATCHES;
+    // Who reports it does not look further.
+    if (isFull) this.#stopAt(sign.end);
+    return this.overspends(20, sign.start) || isFull;
   }
 
   overspends(steps: number, at: number): boolean {
@@ -383,7 +392,7 @@ class Reading {
       }
     }
     const { start, end } = sign;
-    const kept = { ...sign, run: { start, end } };
+    const kept: Kept = { ...sign, run: { start, end } };
     if (recent === undefined || !isRepeat) this.#recent.set(sign.rule, { from: start, count: 1, last: kept });
     else recent.last = kept;
     if (this.#matches.length < MAX_MATCHES) this.#matches.push(kept);
@@ -396,19 +405,22 @@ class Reading {
     this.#fullAt = Math.min(this.#fullAt, Math.max(0, start - REPEAT_REACH));
   }
 
-  #findWords(folded: NormalText | undefined, isPlain: boolean): void {
+  #findWords(folded: NormalText | undefined, hasOthers: boolean): void {
     const text = folded?.text ?? this.text;
     const originalAt = (offset: number): number => folded?.originalAt(offset) ?? offset;
     const budget = this.#budget;
     const { finder, steps, starts, ends } = (compiled ??= compile());
-    starts.fill(-1);
-    ends.fill(-1);
     /** Per rule: where the last word of its latest match begins, and the match. */
-    const lastWords = new Int32Array(RULES.length + COMPOUNDS.length).fill(-1);
+    let lastWords: Int32Array | undefined;
     const latest: (Kept | undefined)[] = [];
     let dropped = -Infinity;
     const take = (concept: number, start: number, end: number): void => {
       const own = steps[concept] ?? [];
+      if (lastWords === undefined) {
+        // With the first word: many short texts have none.
+        for (const places of [starts, ends]) places.fill(-1);
+        lastWords = new Int32Array(RULES.length + COMPOUNDS.length).fill(-1);
+      }
       for (let at = 0; at < own.length; at += STEP_SIZE) {
         const rule = own[at] ?? 0;
         const index = own[at + 1] ?? 0;
@@ -425,9 +437,11 @@ class Reading {
           }
           if (index > first) {
             const before = ends[index - 1] ?? -1;
-            if (before < 0 || before > start || start - before > gap) continue;
             from = starts[index - 1] ?? start;
-          }
+            // "which rules" and "rules you got" may share a word.
+            if (before < 0 || start <= from || end <= before || start - before > gap) continue;
+          } else if ((ends[index] ?? -1) > start && end - (starts[index] ?? 0) < REPEAT_REACH / 2)
+            from = starts[index] ?? start;
           starts[index] = from;
           ends[index] = end;
           if (index < last) continue;
@@ -451,7 +465,10 @@ class Reading {
         else take(compound, from, end);
       }
     };
-    finder.find(text, isPlain, (concept, start, end) => {
+    finder.find(text, hasOthers, (concept, start, end) => {
+      // Digits stand for letters only beside letters, and not in a short word: "H1" is not a greeting.
+      const isDoubtful = end - start < 4 || text.charCodeAt(start) <= 0x39;
+      if (isDoubtful && NO_WORD.test(text.slice(start, end))) return false;
       if (concept === TOPIC) this.#topics.push(originalAt(start));
       else if (concept === ROTATED) this.turned.rotated.push(originalAt(start));
       else if (concept === BACKWARDS) this.turned.backwards.push(originalAt(start));
@@ -459,14 +476,15 @@ class Reading {
       const isOrder = concept === EARLIER || concept === ORDERS || concept === OWN;
       // A word to drop them that is spelled right makes others needless.
       if (isOrder && start - dropped > TYPO_REACH) {
-        const word = typoBefore(text, start, TYPO_WORDS.drop);
+        const from = Math.max(0, start - 44);
+        const word = typoIn(text.slice(from, start), from, WORD_BEFORE, TYPO_WORDS.drop);
         if (word !== undefined) take(DROP, word.start, word.end);
       }
       take(concept, start, end);
-      if (budget.overspends((isOrder ? 20 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
+      if (budget.overspends((isOrder ? 40 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
         this.#stopAt(originalAt(start));
       if (isOrder && concept !== ORDERS) {
-        const word = typoAfter(text, end, TYPO_WORDS.orders);
+        const word = typoIn(text.slice(end, end + 18), end, WORD_AFTER, TYPO_WORDS.orders);
         if (word !== undefined) take(ORDERS, word.start, word.end);
       }
       return this.#fullAt < Infinity;
@@ -480,19 +498,32 @@ class Reading {
     if (recent !== undefined && recent.count > MAX_REPEATS && this.#repeats(recent, start)) {
       const { last } = recent;
       last.run.end = Math.max(last.run.end, end);
-      return Object.assign(last, { weight: rule.weight, plain: true });
+      last.weight = rule.weight;
+      last.plain = true;
+      return last;
     }
     if (quoted !== undefined && isBesideText(this.text, start, end))
       return this.add({ rule: id, kind, weight: quoted, start, end });
-    const { weak, opens, label } = rule;
+    const { weak, opens, label, called } = rule;
+    if (called !== undefined && this.#isCalled(start, end))
+      return this.add({ rule: id, kind, weight: called, start, end });
     if (label !== undefined && /^["'*_)\]\s]{0,2}[:：]/.test(this.text.slice(end, end + 3)))
       return this.add({ rule: id, kind, weight: label, start, end });
     if (opens !== undefined && start < MAX_OPENING && OPENING.test(this.text.slice(0, start)))
       return this.add({ rule: id, kind, weight: opens, start, end });
-    const isJudged = (verb === true || pattern.includes(" ")) && !this.#budget.overspends(150);
+    const isJudged = rule.weight > 1 && (verb === true || pattern.includes(" ")) && !this.#budget.overspends(150);
     const weight = isJudged ? rule.weight * moodOf(this.text, start, end, rule) : rule.weight;
     if (weight < 1) return undefined;
     return this.add({ rule: id, kind, weight, start, end, ...(weak === true ? { weak } : {}) });
+  }
+
+  #isCalled(start: number, end: number): boolean {
+    const before = start < 4 ? `\n${this.text.slice(0, start)}` : this.text.slice(start - 4, start);
+    const after = this.text.slice(end, end + 60);
+    if (before.endsWith(", ") && CALLED_LAST.test(after))
+      return /\b(?:you|your|please|let's|me)\b/i.test(this.text.slice(Math.max(0, start - 80), end + 80));
+    if (/\d/.test(this.text.slice(start, end)) || !CALL_START.test(before)) return false;
+    return CALL.test(after) || (MODEL_LABEL.test(after) && this.#hiddenAt(start) !== undefined);
   }
 
   /** The strongest kind counts in full and the others for a part; what is weak counts only with another kind. */
@@ -592,28 +623,31 @@ const OPENING =
 const isBesideText = (text: string, start: number, end: number): boolean =>
   FIXED_TEXT.test(text.slice(end, end + 24)) || /[”」』"]$/.test(text.slice(Math.max(0, start - 3), start));
 const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
-const MOOD_REACH = 40;
+/** "… is full. Assistants, empty it": a label such as "Assistant:" begins a turn of an honest chat too. */
+const CALL = /^(?:[,，、]| [^\n:.,]{1,48}: \S|(?: \w{3,14}){1,2}, (?:please|you|now|do|always|never|your)\b)/;
+const CALLED_LAST = /^(?:!|, (?:please|you|do)\b)/;
+const CALL_START = /(?:[\n"“«>。！？给]|[.!?:>\]—–]\s{1,3}|-- )$/;
+const MODEL_LABEL = /^[^\n:：<>]{0,24}[:：]/;
 const NEGATED =
-  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|n[aã]o|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|(?:^|\s)не\s+$|[不别勿]$|\bn['’]$/i;
+  /(?:\b(?:not|never|cannot|without|avoid|nicht|niemals|jamais|nunca|n[aã]o|non)|n't|n’t)\s+(?:\w+\s+){0,1}$|(?:^|\s)не\s+$|[不别勿]$|(?:会|将|已|不能|无法|防止|避免|试图|尝试)$|(?:使|让|令|导致|诱导|诱使|迫使|欺骗|引导|(?<!你)(?:可以|能够|允许|用于|支持|是否|如何))[^，。；！？\n你您]{0,10}$|--$|\bn['’]$/i;
 const COMMANDED =
   /\b(?:you|assistant|ai|model|agent|llm)\b[^.!?\n]{0,24}$|\b(?:please|now|then|must|first|just|immediately|simply|kindly|instead|so|also|and|completely|totally|always|bitte|jetzt|nun|und|du|sie|por favor|ahora|y|maintenant|et|tu|vous|plait|per favore|ora|agora|e|me|lutfen|simdi|ve|prosze|teraz)\s+$|[^\u0000-\u024f]\s{0,2}$/i;
 /** The verb begins something. */
-const STARTED = /(?:^|[.!?:;>*([{,#=~|\u2013\u2014-])[\s\\n]*$|["'`“‘«「]$/;
+const STARTED = /(?:^|[.!?:;>*([{,#=~|\u2013\u2014-]|\/\/)[\s\\n]*$|["'`“‘«「]$/;
 const DESCRIBED =
   /\b(?:can|could|may|might|would|will|to|they|which|that|it|we|he|she|users?|attackers?|helps?|lets?|who|did|does|if|when|i|people|models|the|a|an|this|of|by|for|automatically|silently|should|or|is|are|be|been|was)\s+$/i;
-
 /** Or the end of a row or an item. */
 const SENTENCE_END = /[.!?][\s"')]|[。！？，；]|\n[ \t]{0,8}(?:\d|[-*|#])|["'`/][a-z]{0,2}[,;)\]]/;
 /** "… instructions in the page": what a defender writes. */
 const DEFENSIVE =
   /^[\s,]{0,2}(?:(?:that|which)\s(?:are\s|is\s|may\s|might\s|appears?\s|be\s){0,3})?(?:(?:found|contained|embedded|given|written|included|hidden|present|appearing|seen|inside)\s)?(?:in|within|inside|from)\s(?:the|this|that|it|them|any|such|external|untrusted|tool|web|user|retrieved|fetched|its|their|these|those|a|an)\b/i;
-
 /** "… will be ignored", where the verb comes last. */
 const PASSIVE =
-  /被(?:忽略|无视|覆盖|取消)|(?:無視|無効に|上書き)(?:され|しま|する)|(?:무시|취소|적용)(?:됩|되|됨|함|합|된)/;
+  /被(?:忽略|无视|覆盖|取消)|(?:無視|無効に|上書き)(?:され|しま|する|させ)|(?:무시|잊)(?:하도록|하게|도록|게 하)|(?:무시|취소|적용)(?:됩|되|됨|함|합|된|했|하였)/;
 
-/** A prompt of one's own, or one that is cited. */
-const NOT_YOURS = /\s(?:an?|another|good|better|new|custom)\s|^say\s["'“`]/i;
+/** A prompt of one's own, one that is cited, or the name of one in code. */
+const NOT_YOURS =
+  /\s(?:an?|another|good|better|new|its|their|(?<!your )custom)\s|^say\s["'“`]|^(?:return|export|print)\b[^"]*[.(=]/i;
 
 /** How much of an order the words are: "users may ignore it" describes, "never ignore it" forbids. */
 function moodOf(text: string, start: number, end: number, { kind, verb, pattern, across }: Rule): number {
@@ -622,14 +656,17 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
   if (across !== true && !pattern.includes("&") && SENTENCE_END.test(text.slice(start, end - 1))) share = 0.35;
   else if (
     kind === "credential_request" &&
-    /\b(?:not|never|no one|no\s?body)\b|\.pub\b/i.test(text.slice(start, end + 24))
+    /\b(?:not|never|no one|no\s?body)\b|\.pub\b|^export\s\w+=/i.test(text.slice(start, end + 24))
   )
     share = 0.3;
   else if (kind === "prompt_theft" && NOT_YOURS.test(text.slice(start, end))) share = 0.3;
-  else if (kind === "instruction_override" && DEFENSIVE.test(text.slice(end, end + 60))) share = 0.5;
-  else if (kind === "instruction_override" && PASSIVE.test(text.slice(start, end + 4))) share = 0.3;
+  // "I never tell anyone" is not an order, and an address is not a greeting.
+  else if (kind === "concealment" && /\b(?:i|we)\s$/i.test(text.slice(Math.max(0, start - 4), start))) share = 0.3;
+  else if (kind === "agent_directive" && /^\w+@/.test(text.slice(start, end))) share = 0;
+  else if (kind === "instruction_override")
+    share = DEFENSIVE.test(text.slice(end, end + 60)) ? 0.5 : PASSIVE.test(text.slice(start, end + 4)) ? 0.3 : 1;
   if (verb !== true) return share;
-  const before = text.slice(Math.max(0, start - MOOD_REACH), start);
+  const before = text.slice(Math.max(0, start - 40), start);
   const sentence = before.slice(
     Math.max(before.lastIndexOf(". "), before.lastIndexOf("\n"), before.lastIndexOf("! ")) + 1,
   );
@@ -646,7 +683,7 @@ const CITED_SHARE = 0.35;
 
 /** Words that show an example: a test, a list of patterns, "it says". */
 const CITING =
-  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|たとえば|例えば|예를 들어|예시|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/;
+  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|写道|たとえば|例えば|という|예를 들어|예시|라는|(?<!\p{L})(?:wie|etwa|beispiel\w*|comme|exemple|como|ejemplo|exemplo|esempio|frase|phrases?|satz|пиш[уе]т|например|вроде|типа|по просьбе|фраз\p{L}*)(?!\p{L})|जैसे|जैसा|مثل|عبارة|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/u;
 
 /** Between quotation marks or backticks that open and close on its line, and whether the words before say what for. */
 function quotationAt(before: string, line: string, behind: string): "cited" | "quoted" | undefined {
@@ -670,47 +707,18 @@ function isRow(text: string, at: number): boolean {
   return /(?:^|\n)(?:\d{1,9}[,;\t]|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)[^\n]*$/.test(before);
 }
 
-const FILLERS = new Set(["all", "any", "the", "your", "my", "of", "alle", "todas", "toutes", "tutte"]);
 const TYPO_REACH = 24;
-const MIN_TYPO = 5;
-const MAX_TYPO = 14;
+/** Fillers are passed over. The letter of an escape such as `\n` belongs to no word. */
+const WORD_BEFORE =
+  /(?<![a-z\\])([a-z]{5,14})(?:[ _-]{1,3}(?:all|any|the|your|my|of|alle|todas|toutes|tutte)){0,3}[ _-]{1,3}$/i;
+const WORD_AFTER = /^[ _-]{1,3}([a-z]{5,14})(?![a-z])/i;
 
-/** The word before, fillers passed over, if it is one of the words with a typing error. */
-function typoBefore(text: string, at: number, words: readonly string[]): Span | undefined {
-  let end = at;
-  for (let count = 0; count < 4; count += 1) {
-    const from = end;
-    while (end > 0 && from - end < 3 && isGap(text.charCodeAt(end - 1))) end -= 1;
-    if (end === from) return undefined;
-    let start = end;
-    while (start > 0 && end - start <= MAX_TYPO && isAsciiLetter(text.charCodeAt(start - 1))) start -= 1;
-    const length = end - start;
-    // The letter of an escape such as `\n` belongs to no word.
-    if (text[start - 1] === "\\") return undefined;
-    if (length >= MIN_TYPO && length <= MAX_TYPO)
-      return isTypo(text.slice(start, end), words) ? { start, end } : undefined;
-    if (length < 2 || !FILLERS.has(text.slice(start, end).toLowerCase())) return undefined;
-    end = start;
-  }
-  return undefined;
-}
-
-function typoAfter(text: string, at: number, words: readonly string[]): Span | undefined {
-  let start = at;
-  while (start - at < 3 && isGap(text.charCodeAt(start))) start += 1;
-  if (start === at) return undefined;
-  let end = start;
-  while (end - start <= MAX_TYPO && isAsciiLetter(text.charCodeAt(end))) end += 1;
-  const length = end - start;
-  return length >= MIN_TYPO && length <= MAX_TYPO && isTypo(text.slice(start, end), words) ? { start, end } : undefined;
-}
-
-function isGap(unit: number): boolean {
-  return unit === 0x20 || unit === 0x5f || unit === 0x2d;
-}
-
-function isAsciiLetter(unit: number): boolean {
-  return (unit >= 0x61 && unit <= 0x7a) || (unit >= 0x41 && unit <= 0x5a);
+/** A word that a pattern finds in a part of the text, if it is one of the words with a typing error. */
+function typoIn(part: string, from: number, pattern: RegExp, words: readonly string[]): Span | undefined {
+  const [all = "", word = ""] = pattern.exec(part) ?? [];
+  if (word === "" || !isTypo(word, words)) return undefined;
+  const start = from + part.lastIndexOf(all) + all.indexOf(word);
+  return { start, end: start + word.length };
 }
 
 function isTypo(word: string, words: readonly string[]): boolean {

@@ -5,7 +5,8 @@ import { lastAtOrBefore } from "../base/sorted.ts";
 import { ThreadPool } from "../base/thread-calls.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding } from "../model/finding.ts";
-import { type ScanOptions, scanSlices, scanText, unreadable } from "./scan-text.ts";
+import { cutsOf, passagesOf, type ScanOptions, scanSlices, scanText, unreadable } from "./scan-text.ts";
+import { mayForgeCall } from "./structure.ts";
 
 /** Findings by text; texts without findings are left out. */
 export type TextFindings = ReadonlyMap<string, readonly Finding[]>;
@@ -24,6 +25,10 @@ export interface ContentOptions extends ScanOptions {
 const YOUNG_MB = 8;
 /** Above this many units in all, a thread reads them. */
 const MAX_UNITS_HERE = 64 * 1024;
+
+/** Longer texts are cut into pieces that all threads read at once: whoever waits for the result has nothing else to do. */
+const MAX_UNCUT = 256 * 1024;
+const THREADS = Math.min(2, availableParallelism());
 
 /** For texts that are known to be few or short. */
 export function scanTexts(texts: Iterable<string>, options: ScanOptions): TextFindings {
@@ -44,12 +49,30 @@ export async function scanLargeTexts(
   const units = all.reduce((sum, { length }) => sum + length, 0);
   if (units <= MAX_UNITS_HERE) return scanTexts(all, options);
   try {
-    return await threads.call<TextFindings>("scan", all, options);
+    const short = all.filter(({ length }) => length <= MAX_UNCUT);
+    const long = all.filter(({ length }) => length > MAX_UNCUT).map((text) => scanCut(text, options));
+    const found = short.length === 0 ? [] : threads.call<TextFindings>("scan", short, options);
+    const parts = await Promise.all([found, ...long]);
+    return new Map(parts.flatMap((part) => [...part]));
   } catch {
     const found = scanningHere.then(() => scanHere(all, options));
     scanningHere = found.catch(() => {});
     return found;
   }
+}
+
+async function scanCut(text: string, options: ScanOptions): Promise<[string, Finding[]][]> {
+  const pieces = cutsOf(text, THREADS).map(({ from, to }) =>
+    threads.call<Finding[]>("piece", text.slice(from, to), from, options),
+  );
+  const findings = (await Promise.all(pieces)).flat();
+  return findings.length === 0 ? [] : [[text, findings]];
+}
+
+/** One of the pieces that a long text is cut into, and where it begins. */
+export function scanPiece(text: string, from: number, options: ScanOptions): Finding[] {
+  const findings = [...scanSlices(text, options, from > 0)].flat();
+  return findings.map((finding) => ({ ...finding, start: finding.start + from, end: finding.end + from }));
 }
 
 /** One after another: of many at once, calls would wait for a piece of each in every turn of the event loop. */
@@ -88,7 +111,7 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   let length = 0;
   let secondReadings = MAX_SECOND_READINGS;
   const readBatch = (): void => {
-    for (const text of suspects(batch, options)) {
+    for (const text of suspects(batch)) {
       secondReadings -= 1;
       if (secondReadings >= 0) keep(text, scanText(text, options));
       else keep(text, [unreadable(excerptOf(text, 0, text.length), text.length, options.place ?? "result")]);
@@ -117,25 +140,32 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   return found;
 }
 
-/** The texts of a batch that findings of the whole touch. */
-function suspects(batch: readonly string[], options: ScanOptions): Set<string> {
+/** Of a passage in a batch, and of one match in it: what is around a text may be words of others, which explain nothing away. */
+const MIN_SCORE = 1.8;
+const MIN_WEIGHT = 2.5;
+
+/** The texts of a batch to look at. */
+function suspects(batch: readonly string[]): Set<string> {
   const touched = new Set<string>();
   if (batch.length === 0) return touched;
-  // Quotation marks and fences would make what follows them a quotation.
-  const findings = scanText(batch.join(SEPARATOR).replaceAll(/["'`~]/g, " "), { ...options, sensitivity: "high" });
-  if (findings.length === 0) return touched;
+  // A call is written with the marks that are taken out below.
+  for (const text of batch) if (mayForgeCall(text)) touched.add(text);
   let length = 0;
   const starts = batch.map((text) => (length += text.length + SEPARATOR.length) - text.length - SEPARATOR.length);
-  for (const { start, end } of findings) {
-    for (let at = Math.max(0, lastAtOrBefore(starts, start)); at < batch.length && (starts[at] ?? 0) < end; at += 1)
-      touched.add(batch[at] ?? "");
+  // Quotation marks and fences would make what follows them a quotation.
+  for (const { score, matches } of passagesOf(batch.join(SEPARATOR).replaceAll(/["'`~]/g, " "))) {
+    if (score < MIN_SCORE && !matches.some(({ weight }) => weight >= MIN_WEIGHT)) continue;
+    for (const match of matches) {
+      const { start, end } = match.run ?? match;
+      for (let at = Math.max(0, lastAtOrBefore(starts, start)); at < batch.length && (starts[at] ?? 0) < end; at += 1)
+        touched.add(batch[at] ?? "");
+    }
   }
   return touched;
 }
 
-/** One thread for a machine of two cores: the other core answers calls. */
 const threads = new ThreadPool({
-  most: Math.max(1, Math.min(2, availableParallelism() - 1)),
+  most: THREADS,
   start() {
     const { Worker } = process.getBuiltinModule("node:worker_threads");
     // The bundler knows this line by its words.

@@ -1,7 +1,8 @@
 /** Signs beside the words: characters that do not show, marks that only a program may write, addresses. */
 import { isUtf8 } from "node:buffer";
-import { characterSet, isIn } from "../base/character-runs.ts";
+import { characterSet, isIn, kindsBy } from "../base/character-runs.ts";
 import type { FindingCode } from "../model/finding.ts";
+import { OTHER_SCRIPT } from "./automaton.ts";
 
 /** One sign of an attack, in the offsets of the text. */
 export interface Sign {
@@ -26,8 +27,8 @@ export interface Signs {
 
 /**
  * Of a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that looks closer shares
- * it, so that no text is slow in several ways at once; what is behind its end is reported as unread. Honest slices that were
- * measured need an eighth of it, and documents with emoji, which are read several times, five sixths.
+ * it, so that no text is slow in several ways at once; what is behind its end is reported as unread. Of honest slices that
+ * were measured half need a quarter of it, and those with emoji, which are read several times, up to nine tenths.
  */
 export class Budget {
   #left = 80_000;
@@ -43,13 +44,12 @@ export interface Span {
 }
 
 /** Everything that is found without knowing what the words mean. */
-export function findSigns(text: string, isUnusual: boolean, signs: Signs): void {
-  if (isUnusual) {
-    invisibleCharacters(text, signs);
-    tagCharacters(text, signs);
-    bidiText(text, signs);
-    terminalEscapes(text, signs);
-  }
+export function findSigns(text: string, kinds: number, signs: Signs): void {
+  if ((kinds & KINDS.selectors) !== 0) selectorRuns(text, signs);
+  if ((kinds & KINDS.invisible) !== 0) invisibleCharacters(text, signs);
+  if ((kinds & KINDS.tags) !== 0) tagCharacters(text, signs);
+  if ((kinds & KINDS.directions) !== 0) bidiText(text, signs);
+  if ((kinds & KINDS.escapes) !== 0) terminalEscapes(text, signs);
   if (text.includes("<") || text.includes("[")) chatTokens(text, signs);
   if (text.includes("//")) addresses(text, signs);
   labels(text, signs);
@@ -68,41 +68,58 @@ const spanOf = ({ index, 0: all }: RegExpExecArray): Span => ({ start: index, en
 
 const INVISIBLE =
   "\\u00ad\\u034f\\u115f\\u1160\\u180e\\u200b-\\u200d\\u2060-\\u2064\\u206a-\\u206f\\u3164\\ufeff\\uffa0";
-/** Spells bits. Two may meet in honest text (a joiner after a selector). */
-const INVISIBLE_RUN = new RegExp(`[${INVISIBLE}]{4,}`, "g");
 const SELECTOR_RUN = /(?:[\ufe00-\ufe0f]|\udb40[\udd00-\uddef]){3,}/g;
-/** Inside a word of Latin letters nothing invisible has a use, but for the soft hyphen and a break before a capital. */
-const INSIDE_WORD =
-  /[\u200b-\u200d\u2060-\u2064\u180e\ufeff](?<=[A-Za-z].)[\u200b-\u200d\u2060-\u2064\u180e\ufeff]{0,2}(?=[a-z])/g;
+/** A run spells bits. Inside a word of Latin letters nothing invisible has a use, but the soft hyphen and a break before a capital. */
+const RUN_OR_IN_WORD = new RegExp(
+  `([${INVISIBLE}]{4,})|[\\u200b-\\u200d\\u2060-\\u2064\\u180e\\ufeff](?<=[A-Za-z].)[\\u200b-\\u200d\\u2060-\\u2064\\u180e\\ufeff]{0,2}(?=[a-z])`,
+  "g",
+);
 
-const ANY_INVISIBLE = new RegExp(`[${INVISIBLE}]`);
+/** All but letters of the living scripts that are written as one unit, and the punctuation and symbols of documents. */
+const UNUSUAL =
+  /[^\t\n\r\u0020-\u007e\u00a0-\u00ac\u00ae-\u034e\u0350-\u10ff\u1200-\u180d\u1810-\u200a\u2010-\u2027\u2030-\u205f\u2070-\u2473\u2500-\u27bf\u2900-\u3163\u3165-\ud7ff\uf900-\ufaff\uff01-\uff9f]/;
+
+/** Kinds of characters that are not plain. Only unusual ones need more than one look. */
+export const KINDS = { unusual: 1, otherScript: 2, selectors: 4, invisible: 8, tags: 16, directions: 32, escapes: 64 };
+/** Bits of KINDS. */
+export const kindsOf = kindsBy([
+  UNUSUAL,
+  OTHER_SCRIPT,
+  /[\ufe00-\ufe0f\udb40]/,
+  new RegExp(`[${INVISIBLE}]`),
+  /\udb40/,
+  /[\u202b\u202d\u202e\u2067]/,
+  // oxlint-disable-next-line no-control-regex -- terminal escapes are made of control characters
+  /[\u001b\u0090\u009b\u009d\u0008]/,
+]);
+
+function selectorRuns(text: string, signs: Signs): void {
+  if (!text.includes("\udb40") && !/[\ufe00-\ufe0f]{3}/.test(text)) return;
+  each(SELECTOR_RUN, text, signs, (found) => {
+    const weight = [...found[0]].length >= 6 ? 8 : 5;
+    return signs.report({ rule: "selector-run", kind: "hidden_text", weight, plain: true, ...spanOf(found) });
+  });
+}
 
 function invisibleCharacters(text: string, signs: Signs): void {
   const kind = "hidden_text";
-  if (text.includes("\udb40") || /[\ufe00-\ufe0f]{3}/.test(text))
-    each(SELECTOR_RUN, text, signs, (found) => {
-      const weight = [...found[0]].length >= 6 ? 8 : 5;
-      return signs.report({ rule: "selector-run", kind, weight, plain: true, ...spanOf(found) });
-    });
-  if (!ANY_INVISIBLE.test(text)) return;
-  each(INVISIBLE_RUN, text, signs, (found) => {
-    const kinds = new Set(found[0]).size;
-    const weight = found[0].length >= 8 && kinds >= 2 ? 8 : found[0].length >= 16 || kinds >= 2 ? 6 : 3;
+  const inWords: Span[] = [];
+  each(RUN_OR_IN_WORD, text, signs, (found) => {
+    const run = found[1] ?? "";
+    if (run === "") return void inWords.push(spanOf(found));
+    const kinds = new Set(run).size;
+    const weight = run.length >= 8 && kinds >= 2 ? 8 : run.length >= 16 || kinds >= 2 ? 6 : 3;
     return signs.report({ rule: "invisible-run", kind, weight, plain: true, ...spanOf(found) });
   });
-  INSIDE_WORD.lastIndex = 0;
-  const isRepeated = INSIDE_WORD.test(text) && INSIDE_WORD.test(text) && INSIDE_WORD.test(text);
-  const weight = isRepeated ? 5.5 : 3;
-  each(INSIDE_WORD, text, signs, (found) =>
-    signs.report({ rule: "invisible-in-word", kind, weight, plain: true, ...spanOf(found) }),
-  );
+  const weight = inWords.length > 2 ? 5.5 : 3;
+  for (const span of inWords)
+    if (signs.report({ rule: "invisible-in-word", kind, weight, plain: true, ...span })) return;
 }
 
 /** Tag characters spell ASCII that no font shows. A black flag before them makes them the flag of a region. */
 const TAG_RUN = /(\ud83c\udff4)?((?:\udb40[\udc00-\udc7f])+)/g;
 
 function tagCharacters(text: string, signs: Signs): void {
-  if (!text.includes("\udb40")) return;
   each(TAG_RUN, text, signs, (found) => {
     const [, flag, tags = ""] = found;
     const count = tags.length / 2;
@@ -119,7 +136,6 @@ const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]/;
 
 /** Marks and isolates belong to honest Arabic and Hebrew text; overrides of Latin letters belong to no text. */
 function bidiText(text: string, signs: Signs): void {
-  if (!/[\u202b\u202d\u202e\u2067]/.test(text)) return;
   const isMixed = RIGHT_TO_LEFT.test(text);
   each(DIRECTED, text, signs, (found) => {
     const [, control, inner = ""] = found;
@@ -174,9 +190,9 @@ const ESCAPES: readonly EscapeForm[] = [
 ];
 
 function terminalEscapes(text: string, signs: Signs): void {
-  if (!/[\u001b\u0090\u009b\u009d]|\u0008{4}/.test(text)) return;
   for (const { pattern, weight } of ESCAPES) {
     each(pattern, text, signs, (found) => {
+      if (signs.overspends(25, found.index)) return true;
       const own = weight(found);
       const sign = { rule: "terminal-escape", kind: "terminal_escape", weight: own, plain: true } as const;
       return own > 0 && signs.report({ ...sign, ...spanOf(found) });
@@ -229,7 +245,8 @@ const BRACKETED: typeof TOKENS = [
   ["chat-token", 5.5, /\[\/?INST\]/y],
   ["tool-call", 5, /\[\s?TOOL_CALLS?\s?\]/y],
 ];
-const MAY_OPEN = /[a-z|/\s]/i;
+const MAY_OPEN = characterSet("a-zA-Z|/\\s");
+const WIDE_SPACE = /[^\S\u0000-\u007f]/;
 /** Weak: formats of honest prompts and documents have them too. */
 const WEAK_TAG =
   /<\s?\/?(?:system|system[-_ ](?:reminder|prompt|message|instructions?|override|note|notice|update)|instructions?|admin|administrator|important|developer[-_]message|hidden|secret|critical|directive|override|task|assistant|human|ai[-_]instructions?)(?:\s[^<>]{0,60})?>/iy;
@@ -239,7 +256,7 @@ const STRONG_TOKENS = [...TOKENS, ...BRACKETED].map(([, , { source }]) => source
 const ANY_TOKEN = new RegExp(`(${STRONG_TOKENS})|${WEAK_TAG.source}`, "iy");
 
 /** Names that are counted apart from those that honest documents have hundreds of, which must not hide them. */
-const SYSTEM = /sys|系统|систем|admin|instruct|important/i;
+const SYSTEM = /(?<![a-z])s[iy]st|系统|систем|システム|시스템|النظام|सिस्टम|admin|instruct|important/i;
 /** Weak tags and labels of a slice, of each sort: more of them say nothing new. */
 const MAX_WEAK = 400;
 type Weak = { plain: number; strong: number };
@@ -253,10 +270,13 @@ function chatTokens(text: string, signs: Signs): void {
     const at = isAngle ? angle : bracket;
     if (isAngle) angle = text.indexOf("<", at + 1);
     else bracket = text.indexOf("[", at + 1);
-    if (!MAY_OPEN.test(text[at + 1] ?? "") && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
+    const next = text.charCodeAt(at + 1);
+    if (signs.overspends(1, at)) return;
+    const mayOpen = next < 0x80 ? MAY_OPEN[next] === 1 : next >= 0x2000 && WIDE_SPACE.test(text[at + 1] ?? "");
+    if (!mayOpen && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
     ANY_TOKEN.lastIndex = at;
     const token = ANY_TOKEN.exec(text);
-    if (signs.overspends(token === null ? 4 : token[1] === undefined ? 15 : 60, at)) return;
+    if (signs.overspends(token === null ? 4 : token[1] === undefined ? 15 : 90, at)) return;
     if (token === null) continue;
     for (const [rule, weight, pattern] of token[1] === undefined ? [] : isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
@@ -281,12 +301,12 @@ function chatTokens(text: string, signs: Signs): void {
 }
 
 const ROLE =
-  "system|sistema|syst[eè]me|система|系统|系統|システム|시스템|النظام|सिस्टम|assistant|developer|human|user|admin|administrator|root|operator|instructions?|directive|override|ai|llm|prompt";
+  "system(?:nachricht|meldung|bericht)?|sistema|syst[eè]me|mens\\w{2,4} d\\w{1,3} sistema|messaggio di sistema|(?:сообщение )?систем\\S{1,6}(?: сообщение)?|系统|系統|システム|시스템|النظام|सिस्टम|assistant|asistente|assistente?|ассистент|助手|アシスタント|어시스턴트|المساعد|सहायक|developer|human|user|benutzer|nutzer|utilisateur|usu[aá]rio|utente|пользователь|用户|ユーザー|사용자|المستخدم|उपयोगकर्ता|admin|administrator|root|operator|instructions?|directive|override|ai|llm|prompt";
 const ROLE_NOUN =
   "(?:prompt|message|instructions?|override|update|note|notice|command|directive|alert|order|msg|mode|task|error|warning|request|policy|reminder)";
 /** A label at the start of a line or in brackets: `[SYSTEM]`, `###(system_message)`, `SYSTEM NOTE:`, `--- end of data ---`. */
 const LINE_LABEL = new RegExp(
-  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}\\b|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?: says)?[\\])}*_]{0,4}[ \\t]{0,2}[:>])`,
+  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?![\\w\\u0400-\\u04ff])|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?: says)?[\\])}*_]{0,4}[ \\t]{0,2}[:：>])`,
   "iy",
 );
 const BRACKET_LABEL = new RegExp(
@@ -305,17 +325,17 @@ const END_MARK =
 const ORDER =
   /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop|new (?:directives?|instructions?|tasks?|orders?|rules?))\b/i;
 
-/** Signs that every label and every mark has: the patterns for them take milliseconds to compile. */
+/** Signs that every label has, or two that every mark has: the patterns for them take milliseconds to compile. */
 const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
-const END_WORD = /end|begin|start|stop/i;
+const MARK_LEAD = /(?:^|\n)[ \t_]{2}/;
+const END_LEAD = characterSet(" \\t=*#<>_~-");
 /** Most lines begin with a letter that no role does, and most brackets hold something else. */
 const NO_LABEL = characterSet("0-9.,;?bcefgjkmnqtvwxyzBCEFGJKMNQTVWXYZ");
 const NO_BRACKET_LABEL = characterSet("\\n\\r!-'*-@\\\\-`gjkqrvwxyzGJKQRVWXYZ|}~");
 const END_LETTER = characterSet("beBE");
 
 function labels(text: string, signs: Signs): void {
-  const mayEnd = END_WORD.test(text);
-  if (!mayEnd && !LABEL_SIGN.test(text)) return;
+  if (!LABEL_SIGN.test(text) && !MARK_LEAD.test(text)) return;
   const weak: Weak = { plain: 0, strong: 0 };
   const find = (pattern: RegExp, at: number): number => labelAt(pattern, text, at, weak, signs);
   for (let at = 0; at !== -1; at = nextLine(text, at)) {
@@ -326,6 +346,7 @@ function labels(text: string, signs: Signs): void {
     if (signs.overspends(6, at)) return;
     const end = find(LINE_LABEL, at);
     END_MARK.lastIndex = at;
+    const mayEnd = isIn(END_LEAD, text.charCodeAt(at)) && isIn(END_LEAD, text.charCodeAt(at + 1));
     const mark = mayEnd ? END_MARK.exec(text) : null;
     if (mark !== null) {
       const span = { start: at + leadOf(mark[0]), end: END_MARK.lastIndex };
@@ -342,6 +363,8 @@ function labels(text: string, signs: Signs): void {
       if (signs.overspends(isLabel ? 4 : 1, at)) return;
       at = isLabel ? Math.max(find(BRACKET_LABEL, Math.max(at, last - 3)), last) : last;
     }
+  // A search for a blank stops at every word.
+  if (!text.includes("##")) return;
   for (let at = text.indexOf(" ##"); at !== -1 && !signs.overspends(15, at); at = text.indexOf(" ##", at))
     at = Math.max(find(HASH_LABEL, at + 1), at + 2);
 }
@@ -382,6 +405,11 @@ const CALL_WORDS = /(?:^|[\s.>*])Action:\s{0,3}[\w.:-]{2,60}\s{0,3}\n\s{0,6}Acti
 const DANGEROUS =
   /(?:send|delete|remove|exec|shell|bash|terminal|transfer|wire|pay|upload|mail|drop|exfil|forward|publish|grant|admin|secret|password|credential|get_env|wallet|invite|disable)|\b(?:rm -rf|curl |wget )/i;
 
+/** Whether a text may hold a forged call that does harm: cheaper than reading it. */
+export function mayForgeCall(text: string): boolean {
+  return text.includes('":') && text.search(CALL_JSON) !== -1 && DANGEROUS.test(text);
+}
+
 function toolCalls(text: string, signs: Signs): void {
   if (text.includes('":')) {
     const isDocument = /^\s{0,20}[[{]/.test(text);
@@ -395,7 +423,7 @@ function toolCalls(text: string, signs: Signs): void {
       return signs.report({ rule: "tool-call-json", kind: "tool_call_forging", weight, weak, ...span });
     });
   }
-  if (text.includes("nput:"))
+  if (text.includes("put:"))
     each(CALL_WORDS, text, signs, (found) =>
       signs.report({ rule: "tool-call-words", kind: "tool_call_forging", weight: 5, ...spanOf(found) }),
     );

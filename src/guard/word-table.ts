@@ -1,6 +1,6 @@
 /**
- * The table that finds the words of the guard. Making it takes a tenth of a second and 15 MB, and has the same result at every start,
- * so the build does it once and puts the packed result in the place of this module.
+ * The table that finds the words of the guard. Making it takes a fifth of a second and has the same result at every start, so the
+ * build does it once and puts the result in the place of this module.
  */
 import { WordTable } from "./automaton.ts";
 import { CONCEPTS } from "./words.ts";

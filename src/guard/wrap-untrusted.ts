@@ -7,7 +7,7 @@ import { type Finding, FINDING_CODES, SEVERITIES } from "../model/finding.ts";
 import { isJsonObject } from "../model/json.ts";
 import { ownMeta, ownMetaOf } from "../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Result } from "../model/protocol.ts";
-import { normalise, type NormalText } from "../base/normalise.ts";
+import { normalise } from "../base/normalise.ts";
 
 export const MARKER = "UNTRUSTED_TOOL_RESULT";
 
@@ -206,9 +206,14 @@ export function neutralize(text: string, id?: string): string {
   return id === undefined || id === "" ? unmarked : unmarked.replaceAll(id, "[forged id]");
 }
 
-/** The marker's letters alone: separators, case, accents and look-alikes are folded away before comparing. */
-const MARKER_LETTERS = MARKER.toLowerCase().replace(/[^a-z]/g, "");
-const LETTER_BY_DIGIT: Readonly<Record<string, string>> = { 0: "o", 1: "l", 3: "e", 4: "a", 5: "s", 7: "t" };
+const DIGITS: Readonly<Record<string, string>> = { o: "0", l: "1", e: "3", a: "4", s: "5", t: "7" };
+/** The marker's letters: separators, case, accents and look-alikes are folded away before comparing. */
+const ANY_MARKER = new RegExp(
+  [...MARKER.toLowerCase().replace(/[^a-z]/g, "")]
+    .map((letter) => `[${letter}${DIGITS[letter] ?? ""}]`)
+    .join("[^a-z013457]*"),
+  "g",
+);
 const FORGED_MARKER = "[forged marker]";
 
 /** How many forged markers `wrapUntrusted` replaced when it made `wrapped` of `text`. */
@@ -218,56 +223,33 @@ export function forgedMarkersIn(text: string, wrapped: string): number {
 
 /** Whether the text contains any spelling of the marker. */
 function hasMarker(text: string): boolean {
-  return lettersOf(normalise(text).text).includes(MARKER_LETTERS);
+  return normalise(text).text.search(ANY_MARKER) !== -1;
 }
 
 /** Every spelling of the marker becomes a visible note. The rest of the text stays as it is. */
 function withoutMarkers(text: string): string {
   const normal = normalise(text);
-  if (!lettersOf(normal.text).includes(MARKER_LETTERS)) return text;
+  const spans = Array.from(normal.text.matchAll(ANY_MARKER), ({ 0: found, index }) => {
+    const last = normal.originalAt(index + found.length - 1);
+    return { start: normal.originalAt(index), end: last + widthAt(text, last), by: FORGED_MARKER };
+  });
+  return replaced(text, spans);
+}
+
+function widthAt(text: string, at: number): number {
+  return (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1;
+}
+
+/** With other text in the place of spans, which are in their order. Of two that cross, the first counts. */
+function replaced(text: string, spans: readonly { start: number; end: number; by: string }[]): string {
   const parts: string[] = [];
   let from = 0;
-  for (const { start, end } of markerSpans(text, normal)) {
-    parts.push(text.slice(from, start), FORGED_MARKER);
+  for (const { start, end, by } of spans) {
+    if (start < from) continue;
+    parts.push(text.slice(from, start), by);
     from = end;
   }
-  parts.push(text.slice(from));
-  return parts.join("");
-}
-
-function lettersOf(plain: string): string {
-  return plain.replace(/[013457]/g, (digit) => LETTER_BY_DIGIT[digit] ?? digit).replace(/[^a-z]+/g, "");
-}
-
-function markerSpans(text: string, normal: NormalText): { start: number; end: number }[] {
-  const plain = normal.text;
-  // Index in the plain text of each letter that `lettersOf` keeps.
-  const places = new Uint32Array(plain.length);
-  let count = 0;
-  for (let at = 0; at < plain.length; at += 1) {
-    const unit = plain[at] ?? "";
-    const letter = LETTER_BY_DIGIT[unit] ?? unit;
-    if (letter >= "a" && letter <= "z") {
-      places[count] = at;
-      count += 1;
-    }
-  }
-  const letters = lettersOf(plain);
-  const spans: { start: number; end: number }[] = [];
-  for (
-    let found = letters.indexOf(MARKER_LETTERS);
-    found !== -1;
-    found = letters.indexOf(MARKER_LETTERS, found + MARKER_LETTERS.length)
-  ) {
-    const start = normal.originalAt(places[found] ?? 0);
-    const last = normal.originalAt(places[found + MARKER_LETTERS.length - 1] ?? 0);
-    const width = (text.codePointAt(last) ?? 0) > 0xffff ? 2 : 1;
-    const before = spans.at(-1);
-    // One character can fold into letters of two markers; the spans must not cross.
-    if (before !== undefined && start < before.end) before.end = Math.max(before.end, last + width);
-    else spans.push({ start, end: last + width });
-  }
-  return spans;
+  return parts.join("") + text.slice(from);
 }
 
 /** Each match starts with the sign that is replaced. Bounded quantifiers only. */
@@ -282,20 +264,16 @@ const BRACKETED_TOKEN = /\[(?=\/?(?:inst|tool_calls?|tool_results|available_tool
 function defuseControlTokens(text: string): string {
   if (!/[<[\u0080-\uffff]/.test(text)) return text;
   const normal = normalise(text);
-  const cuts: { at: number; sign: string }[] = [];
-  for (const found of normal.text.matchAll(ANGLED_TOKEN))
-    cuts.push({ at: normal.originalAt(found.index), sign: "&lt;" });
-  for (const found of normal.text.matchAll(BRACKETED_TOKEN))
-    cuts.push({ at: normal.originalAt(found.index), sign: "(" });
-  if (cuts.length === 0) return text;
-  const parts: string[] = [];
-  let from = 0;
-  for (const { at, sign } of cuts.toSorted((a, b) => a.at - b.at)) {
-    // Two signs can come from one character that folds into both.
-    if (at < from) continue;
-    parts.push(text.slice(from, at), sign);
-    from = at + ((text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1);
-  }
-  parts.push(text.slice(from));
-  return parts.join("");
+  const cuts = [...normal.text.matchAll(ANGLED_TOKEN), ...normal.text.matchAll(BRACKETED_TOKEN)].map(
+    ({ 0: sign, index }) => {
+      const start = normal.originalAt(index);
+      const end = start + widthAt(text, start);
+      return { start, end, by: sign === "<" ? "&lt;" : "(" };
+    },
+  );
+  // Two signs can come from one character that folds into both.
+  return replaced(
+    text,
+    cuts.toSorted((a, b) => a.start - b.start),
+  );
 }

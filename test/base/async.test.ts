@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import {
   CancelController,
   endsWithin,
@@ -132,6 +132,23 @@ it("InFlight tells when the last one has ended", async () => {
   resolve();
   await Promise.all([work, idle]);
   expect(inFlight.count).toBe(0);
+});
+
+it("Cancel calls the other listeners when one throws, and does not hide the fault", () => {
+  const late = vi.spyOn(process, "nextTick").mockImplementation(() => {});
+  try {
+    const cancel = new CancelController();
+    const called: string[] = [];
+    cancel.addEventListener("abort", () => {
+      throw new Error("a fault");
+    });
+    cancel.addEventListener("abort", () => called.push("second"));
+    cancel.abort();
+    expect(called).toEqual(["second"]);
+    expect(late.mock.calls[0]?.[0]).toThrow("a fault");
+  } finally {
+    late.mockRestore();
+  }
 });
 
 it("Cancel calls each listener once, and none that was removed", () => {

@@ -94,6 +94,17 @@ describe("[trust-15a] text for a terminal", () => {
     expect(terminalText(given)).toBe(shown);
   });
 
+  it("is one line in a time that does not grow faster than the text, whatever it has of blanks", () => {
+    const cost = (filler: string): number => {
+      const start = process.cpuUsage();
+      terminalLine(`x${filler.repeat(60_000)}y`);
+      const { user, system } = process.cpuUsage(start);
+      // Below this it is noise.
+      return Math.max(20_000, user + system);
+    };
+    expect(cost(" ") / cost("x")).toBeLessThan(10);
+  });
+
   it("makes one line of several, and leaves JSON text that is there already as it reads", () => {
     expect(terminalLine("a \r\n  b\tc\n\nd")).toBe("a b c d");
     expect(escapeJson('{\n\t"a": "\u202e"\n}')).toBe('{\n\t"a": "\\u202e"\n}');

@@ -10,7 +10,7 @@ const MEGABYTE = 1_000_000;
 const MOST = 11;
 /** The same texts in every run; another number tries others. */
 const SEED = 17;
-const MOST_OF_JSON = 4;
+const MOST_OF_JSON = 1.5;
 /** Below this many milliseconds a measurement is noise. */
 const NOISE = 15;
 
@@ -127,7 +127,8 @@ describe("[guard-19b] random texts", () => {
 
 describe("[detect-03a] the worst text that a fuzzer finds", () => {
   const LENGTH = 256 * 1024;
-  const words = [...CONCEPTS.values()].flatMap(([english = ""]) => english.split("|").slice(0, 6));
+  // Of all languages: scripts that are mixed cost most.
+  const words = [...CONCEPTS.values()].flatMap((lists) => lists.flatMap((list) => list.split("|").slice(0, 2)));
   const piece = fc
     .array(
       fc.oneof(

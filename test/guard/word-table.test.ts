@@ -13,8 +13,11 @@ const TEXTS = [
 
 function found(table: WordTable, text: string): string[] {
   const words: string[] = [];
-  const isPlain = /^[\x20-\x7e]*$/.test(text);
-  table.find(text, isPlain, (concept, start, end) => words.push(`${concept} ${text.slice(start, end)}`) > 1000);
+  table.find(
+    text,
+    !/^[\x20-\x7e]*$/.test(text),
+    (concept, start, end) => words.push(`${concept} ${text.slice(start, end)}`) > 1000,
+  );
   return words;
 }
 
