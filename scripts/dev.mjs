@@ -15,8 +15,11 @@ import { installSystemPackages, needsSystemPackages } from "./bootstrap/system-p
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const say = (/** @type {string} */ line) => void process.stderr.write(`[toolcrib] ${line}\n`);
 
-/** Tests that make pictures: of every view, and those of the tutorial. */
-const PICTURED = [join("test", "browser", "looks.test.ts"), join("test", "docs", "tutorial.test.ts")];
+/** Tests that make pictures: of every view, of dialogs, and those of the tutorial. */
+const PICTURED = [
+  ...["looks", "approvals", "logins", "resources", "shell"].map((name) => join("test", "browser", `${name}.test.ts`)),
+  join("test", "docs", "tutorial.test.ts"),
+];
 
 /**
  * @typedef {import("./bootstrap/node.mjs").NodeBinary} NodeBinary

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { renderConfigDocs } from "../src/config/config-docs.ts";
-import { configJsonSchema } from "../src/config/config-schema.ts";
+import { configJsonSchema } from "../src/config/config-json-schema.ts";
 import { renderFrontmatterDocs } from "../src/skills/schema/frontmatter-docs.ts";
 import { skillJsonSchema } from "../src/skills/schema/frontmatter-schema.ts";
 import { withApiTables } from "./api-tables.ts";

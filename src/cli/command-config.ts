@@ -11,7 +11,8 @@ import { loadWithTrustPrompt, type LoadingOptions, showWarnings } from "./load-w
 /** The config named on the command line, or the one that is found. Shows its warnings. */
 export async function loadCommandConfig(invocation: Invocation, options: LoadingOptions = {}): Promise<LoadedConfig> {
   const config = await loadCommandConfigQuietly(invocation, options);
-  showWarnings(invocation, config.warnings);
+  // A running hub has logged its own.
+  if (invocation.attached === undefined) showWarnings(invocation, config.warnings);
   return config;
 }
 

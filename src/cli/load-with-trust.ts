@@ -19,6 +19,7 @@ export interface LoadingOptions {
 /** Shows only the warning that a project config was not used, so that the command does not seem to have used it. */
 export async function loadConfigForStore(invocation: ConfigInvocation): Promise<LoadedConfig> {
   const config = await loadWithTrustPrompt(invocation);
+  if (invocation.attached !== undefined) return config;
   showWarnings(
     invocation,
     config.warnings.filter(({ code }) => code === UNTRUSTED),
@@ -35,8 +36,7 @@ export function loadWithTrustPrompt(
   { asks = true }: LoadingOptions = {},
 ): Promise<LoadedConfig> {
   const { flags, env, cwd, attached } = invocation;
-  // The hub has said what there is to say about it.
-  if (attached !== undefined) return Promise.resolve({ ...attached.hub.config, warnings: [] });
+  if (attached !== undefined) return Promise.resolve(attached.hub.config);
   const question = asks ? trustPrompt(invocation) : undefined;
   return loadConfig({ env, cwd, file: flags.text("config"), onUntrusted: question });
 }

@@ -25,12 +25,7 @@ process.on("uncaughtException", (thrown) => {
   process.exit(exitCodeOf(error.code));
 });
 
-const exitCode = await runCommandLine(process.argv.slice(2), {
-  env,
-  cwd: process.cwd(),
-  stdin,
-  stdout,
-  stderr,
-  redactor,
-});
-process.exit(exitCode);
+// Not awaited here: the built form is CommonJS.
+void runCommandLine(process.argv.slice(2), { env, cwd: process.cwd(), stdin, stdout, stderr, redactor }).then((code) =>
+  process.exit(code),
+);

@@ -1,5 +1,5 @@
 /** A hub in another process or on another machine: finding it and sending requests to it. */
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import { toolcribHome } from "../config/find-config.ts";
 import { type HubRecord, readHubRecords } from "../hub/activity/hub-records.ts";
 import { VERSION_HEADER } from "../model/bridge.ts";
@@ -8,6 +8,7 @@ import { isJsonObject, type JsonObject, parseJsonObject } from "../model/json.ts
 import { clientInfoOf, clientLabel } from "../model/client-info.ts";
 import { isLoopback } from "../base/network-address.ts";
 import { HttpClient, type HttpResponse } from "../upstream/http/http-client.ts";
+import type { ResponseBody } from "../upstream/http/http-connection.ts";
 import type { Invocation } from "./command.ts";
 import { readBytes } from "../base/read-bytes.ts";
 
@@ -36,7 +37,7 @@ export class RemoteHub {
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     try {
       const { status, body: answer } = await this.#send(client, method, path, body, signal);
-      const value = await jsonOf(answer);
+      const value = await jsonOf(streamOf(answer));
       if (status >= 200 && status < 300 && value !== undefined) return value;
       throw this.#refusal(status, value);
     } catch (error) {
@@ -52,10 +53,10 @@ export class RemoteHub {
     const client = new HttpClient();
     try {
       const response = await this.#send(client, method, path, body);
-      if (response.status !== 200) throw this.#refusal(response.status, await jsonOf(response.body));
-      response.body.once("close", () => client.destroy());
-      const version = response.headers[VERSION_HEADER];
-      return { body: response.body, version: typeof version === "string" ? version : undefined };
+      const stream = streamOf(response.body);
+      if (response.status !== 200) throw this.#refusal(response.status, await jsonOf(stream));
+      stream.once("close", () => client.destroy());
+      return { body: stream, version: response.headers[VERSION_HEADER] };
     } catch (error) {
       client.destroy();
       throw error;
@@ -93,6 +94,24 @@ export class RemoteHub {
     const message = `The server at ${this.url} is not a Toolcrib hub (HTTP ${status}).`;
     return new ToolcribError("server_unavailable", message, { hint: "Check --hub." });
   }
+}
+
+function streamOf(body: ResponseBody): Readable {
+  const stream = new Readable({
+    read: () => body.resume(),
+    destroy: (error, done) => {
+      body.destroy();
+      done(error);
+    },
+  });
+  body.read({
+    onData: (chunk) => {
+      if (!stream.push(Buffer.from(chunk))) body.pause();
+    },
+    onEnd: () => stream.push(null),
+    onCut: (error) => stream.destroy(error),
+  });
+  return stream;
 }
 
 async function jsonOf(body: Readable): Promise<JsonObject | undefined> {

@@ -8,7 +8,10 @@ const SUGGESTED = "guard.suggested";
 /** Says once for each home that there is a guard to turn on, where the config says nothing about it. */
 export async function suggestGuard(hub: Hub, tell: (message: string) => void): Promise<void> {
   const { store } = hub.internals;
-  if (store === undefined || !isDeepStrictEqual(hub.config.config.guard, ConfigSchema.shape.guard.parse(undefined)))
+  if (
+    store === undefined ||
+    !isDeepStrictEqual(hub.config.config.guard, ConfigSchema.shape.guard.parse(undefined, { jitless: true }))
+  )
     return;
   const own = randomUUID();
   // A store that cannot be written is reported elsewhere.

@@ -1,5 +1,4 @@
 /** Questions on the terminal: one line, a secret, and the approval of a call. */
-import { createInterface } from "node:readline";
 import { terminalLine } from "../base/visible-text.ts";
 import { showHidden } from "../base/visible-text.ts";
 import type { AskAnswer, AskCallback, AskRequest } from "../model/decision.ts";
@@ -78,6 +77,7 @@ interface LineOptions {
 /** Rejects with `cancelled` for Ctrl-C, Ctrl-D and an aborted signal. */
 export function readLine(stdin: NodeJS.ReadStream, { prompt, prompts, signal }: LineOptions): Promise<string> {
   return new Promise((resolve, reject) => {
+    const { createInterface } = process.getBuiltinModule("node:readline");
     const terminal = createInterface({ input: stdin, output: prompts });
     const stop = (): void => terminal.close();
     terminal.once("line", (line) => {

@@ -134,11 +134,9 @@ describe("[acp-13a] toolcrib acp", () => {
         result: { sessionId: expect.any(String) },
       });
     }
-    const asked = performance.now();
     programs[0].child.stdin?.end();
     programs[1].child.kill("SIGTERM");
     expect(await Promise.all(programs.map((program) => program.ended()))).toEqual([0, 143]);
-    expect(performance.now() - asked).toBeLessThan(5000);
     const started = readFileSync(pids, "utf8").trim().split("\n").map(Number);
     expect(started).toHaveLength(2);
     expect(started.filter(isAlive)).toEqual([]);

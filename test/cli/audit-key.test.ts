@@ -34,7 +34,7 @@ class Log {
 
   run(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
     const keys = { AUDIT_KEY: KEY, OLD_AUDIT_KEY: KEY };
-    return this.place.run(args, { env: { ...keys, TOOLCRIB_CONFIG: this.place.configFile, ...env } });
+    return this.place.runHere(args, { env: { ...keys, TOOLCRIB_CONFIG: this.place.configFile, ...env } });
   }
 
   /** A process that writes a chain, a minute ago. */
@@ -130,7 +130,7 @@ describe("[trust-16a] removing heads.json and the newest file", () => {
 
   it("with all other files is reported where the store knows that there was a log", async () => {
     const log = new Log();
-    const set = await log.place.run(["secrets", "set", "store/X", "--stdin"], { input: "some-value" });
+    const set = await log.place.runHere(["secrets", "set", "store/X", "--stdin"], { input: "some-value" });
     expect(set).toMatchObject({ code: 0 });
     await log.call("first");
     expect(await log.verify()).toMatchObject({ ok: true });

@@ -45,7 +45,7 @@ function filled(): Workspace {
 }
 
 async function names(place: Workspace, ...args: string[]): Promise<(string | undefined)[]> {
-  const { code, json } = await place.run(["audit", "--json", ...args]);
+  const { code, json } = await place.runHere(["audit", "--json", ...args]);
   expect(code).toBe(0);
   return json<StoredRecord[]>().map((record) => record.name);
 }
@@ -53,12 +53,12 @@ async function names(place: Workspace, ...args: string[]): Promise<(string | und
 describe("[guard-18c] toolcrib audit", () => {
   it("shows a table, and all fields with --json", async () => {
     const place = filled();
-    const table = await place.run(["audit"]);
+    const table = await place.runHere(["audit"]);
     expect(table).toMatchObject({ code: 0, stderr: "" });
     const lines = table.stdout.trimEnd().split("\n");
     expect(lines[0]).toMatch(/^TIME +SESSION +CLIENT +ROLE +DOOR +NAME +DECISION +OUTCOME/);
     expect(lines[3]).toMatch(/files__delete +deny +denied .*deny "\*__delete" in toolcrib\.json$/);
-    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    const records = (await place.runHere(["audit", "--json"])).json<StoredRecord[]>();
     expect(records[0]).toMatchObject({
       type: "call",
       seq: 1,
@@ -79,7 +79,7 @@ describe("[guard-18c] toolcrib audit", () => {
     expect(await names(place, "--server", "git")).toEqual(["git__push"]);
     expect(await names(place, "--denied")).toEqual(["files__delete"]);
     expect(await names(place, "--limit", "1")).toEqual(["files__delete"]);
-    const cut = await place.run(["audit", "--limit", "1"]);
+    const cut = await place.runHere(["audit", "--limit", "1"]);
     expect(cut.stderr).toContain("2 older records are not shown");
   });
 
@@ -87,9 +87,9 @@ describe("[guard-18c] toolcrib audit", () => {
     const place = workspace();
     place.configure({});
     for (const wrong of [["--since", "yesterday"], ["--limit", "x"], ["veryfi"]]) {
-      expect((await place.run(["audit", ...wrong])).code).toBe(2);
+      expect((await place.runHere(["audit", ...wrong])).code).toBe(2);
     }
-    expect(await place.run(["audit"])).toMatchObject({
+    expect(await place.runHere(["audit"])).toMatchObject({
       code: 0,
       stdout: "",
       stderr: expect.stringContaining("No matching records") as string,
@@ -102,12 +102,12 @@ describe("[guard-18c] toolcrib audit", () => {
     const { child, finished } = place.start(["audit", "-f", "--json", "--limit", "1", "--tool", "files__*"]);
     let shown = "";
     child.stdout?.on("data", (chunk: Buffer) => (shown += chunk.toString()));
-    await vi.waitFor(() => expect(shown).toContain("files__delete"), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(shown).toContain("files__delete"), { timeout: 60_000, interval: 20 });
     const log = new AuditLog({ dir: auditDir(place) });
     void log.write(callRecord({ name: "files__later", time: minutesAgo(0) }));
     void log.write(callRecord({ name: "git__later", time: minutesAgo(0) }));
     log.flush();
-    await vi.waitFor(() => expect(shown).toContain("files__later"), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(shown).toContain("files__later"), { timeout: 60_000, interval: 20 });
     child.kill("SIGINT");
     expect((await finished).code).toBe(0);
     log.close();
@@ -120,17 +120,17 @@ describe("[guard-18c] toolcrib audit", () => {
 
   it("[guard-18b] verify exits 0 for a sound log and 1 for a changed one, and says where", async () => {
     const place = filled();
-    expect(await place.run(["audit", "verify"])).toMatchObject({
+    expect(await place.runHere(["audit", "verify"])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^ok: 1 chain, 5 lines in (?!.*store)/) as string,
     });
     const [file = ""] = readdirSync(auditDir(place));
     const path = join(auditDir(place), file);
     writeFileSync(path, readFileSync(path, "utf8").replace("git__push", "git__pull"));
-    const broken = await place.run(["audit", "verify"]);
+    const broken = await place.runHere(["audit", "verify"]);
     expect(broken.code).toBe(1);
     expect(broken.stdout).toContain(`changed: ${file}:3: `);
-    const json = await place.run(["audit", "verify", "--json"]);
+    const json = await place.runHere(["audit", "verify", "--json"]);
     expect(json.code).toBe(1);
     expect(json.json<AuditReport>()).toMatchObject({
       ok: false,

@@ -95,7 +95,7 @@ describe("[guard-11e] toolcrib auth", () => {
       child.kill("SIGTERM");
       await finished;
     });
-    await vi.waitFor(async () => expect((await run("hub", "--json")).json()).toHaveLength(1), { timeout: 30_000 });
+    await vi.waitFor(async () => expect((await run("hub", "--json")).json()).toHaveLength(1), { timeout: 60_000 });
     expect((await run("status", "--json")).json()).toMatchObject([{ id: "srv", state: "failed" }]);
     expect(await login()).toMatchObject({ code: 0, stdout: expect.stringContaining("The connection works: 1 tool.") });
     expect((await run("status", "--json")).json()).toMatchObject([{ id: "srv", state: "ready", toolCount: 1 }]);

@@ -16,6 +16,7 @@ import { onTestFinished } from "vitest";
 import { readHubRecords } from "../../src/hub/activity/hub-records.ts";
 import { MAIN } from "../support/main-program.ts";
 import { type Run, runProgram } from "../support/run-program.ts";
+import { runHere } from "./run-cli.ts";
 
 /** Offers the tools of its arguments, which all answer with their own name. */
 const SERVER = `
@@ -118,14 +119,18 @@ export default () => {};
     return runProgram(process.execPath, [MAIN, ...args], { cwd, env: this.env, input });
   }
 
+  runHere(args: readonly string[], { cwd = this.dir } = {}): Promise<Run> {
+    return runHere(args, { env: this.env, cwd });
+  }
+
   async trust(...args: string[]): Promise<void> {
-    const { code, stderr } = await this.run(["trust", ...args]);
+    const { code, stderr } = await this.runHere(["trust", ...args]);
     if (code !== 0) throw new Error(`trust: ${stderr}`);
   }
 
   /** Names of the tools that a command sees. */
   async tools(cwd = this.dir): Promise<{ names: string[]; stderr: string }> {
-    const { stdout, stderr } = await this.run(["list", "--json"], { cwd });
+    const { stdout, stderr } = await this.runHere(["list", "--json"], { cwd });
     return { names: (JSON.parse(stdout) as { name: string }[]).map(({ name }) => name).toSorted(), stderr };
   }
 }

@@ -85,6 +85,17 @@ describe("[spine-19d] doctor", () => {
     expect((await place.run(["doctor"])).stdout).toMatch(/^ok +node .*\n[^]*No problems found\.\n$/);
   });
 
+  it("[whole-01b] doctor reports a wrong entry once: at its server, or at the config if the server is disabled", async () => {
+    const place = workspace();
+    place.configure({ wrong: { command: "x", timeout: "5" }, off: { command: "x", oddity: 1, disabled: true } });
+    const { checks } = JSON.parse((await place.run(["doctor", "--json"])).stdout) as Report;
+    const found = checks.filter(({ message }) => /timeout|oddity/.test(message));
+    expect(found.map(({ area, server, status }) => `${server ?? area} ${status}`).toSorted()).toEqual([
+      "config warn",
+      "wrong fail",
+    ]);
+  });
+
   it("exits 1 and says what to do when a server is down, a tool is bad or a secret is plain", async () => {
     const place = workspace();
     place.configure({ broken: missingProgram, odd: { ...misbehaving("bad-tools"), env: { API_KEY: "hunter2" } } });
@@ -164,7 +175,7 @@ describe("bin on an old Node", () => {
 function fakePackage(dir: string, script: string): string {
   for (const folder of ["bin", "dist/cli"]) mkdirSync(join(dir, "package", folder), { recursive: true });
   writeFileSync(join(dir, "package/package.json"), '{"type": "module"}');
-  writeFileSync(join(dir, "package/dist/cli/main.js"), script);
+  writeFileSync(join(dir, "package/dist/cli/main.cjs"), script);
   const bin = join(dir, "package/bin/toolcrib.js");
   cpSync(dirname(BIN), dirname(bin), { recursive: true });
   chmodSync(bin, 0o755);

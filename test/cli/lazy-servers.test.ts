@@ -102,10 +102,10 @@ describe("lazy servers", () => {
     };
     const asleep = { state: "idle", status: "disconnected", sleeping: true, toolCount: 6 };
     expect(await one("GET", "/s0")).toMatchObject({ server: asleep });
-    const shown = await place.run(["status", "--json"]);
+    const shown = await place.runHere(["status", "--json"]);
     expect(shown.json<ServerInfo[]>()).toMatchObject([asleep, asleep]);
-    expect((await place.run(["status"])).stdout).toMatch(/s0 +idle +stdio +6 .*asleep/);
-    expect((await place.run(["list", "--json"])).json()).toHaveLength(12);
+    expect((await place.runHere(["status"])).stdout).toMatch(/s0 +idle +stdio +6 .*asleep/);
+    expect((await place.runHere(["list", "--json"])).json()).toHaveLength(12);
     expect(starts(place)).toHaveLength(2);
 
     expect(await one("POST", "/s0/connect")).toMatchObject({ server: { state: "ready" } });
@@ -138,11 +138,11 @@ describe("lazy servers", () => {
     const place = workspace();
     place.configure(countingServers(place, 3), { start: "lazy" });
     await learned(place, 3);
-    expect((await place.run(["list", "--json"])).json()).toHaveLength(18);
-    expect((await place.run(["list", "s2", "--json"])).json()).toHaveLength(6);
-    expect((await place.run(["status"])).stdout).toContain("asleep");
+    expect((await place.runHere(["list", "--json"])).json()).toHaveLength(18);
+    expect((await place.runHere(["list", "s2", "--json"])).json()).toHaveLength(6);
+    expect((await place.runHere(["status"])).stdout).toContain("asleep");
     expect(starts(place)).toHaveLength(3);
-    const called = await place.run(["call", "s1__who"]);
+    const called = await place.runHere(["call", "s1__who"]);
     expect(called).toMatchObject({ code: 0 });
     expect(starts(place)).toHaveLength(4);
     expect(called.stdout.trim()).toBe(String(starts(place)[3]));
@@ -152,9 +152,9 @@ describe("lazy servers", () => {
     const place = workspace();
     place.configure(countingServers(place, 2), { start: "lazy" });
     await learned(place, 2);
-    expect(await place.run(["pins", "diff"])).toMatchObject({ code: 0 });
+    expect(await place.runHere(["pins", "diff"])).toMatchObject({ code: 0 });
     expect(starts(place)).toHaveLength(4);
-    expect(await place.run(["pins", "diff", "s1__who"])).toMatchObject({ code: 0 });
+    expect(await place.runHere(["pins", "diff", "s1__who"])).toMatchObject({ code: 0 });
     expect(starts(place)).toHaveLength(5);
   });
 });

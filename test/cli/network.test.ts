@@ -5,6 +5,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { type Check, networkChecks } from "../../src/cli/commands/doctor.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { type RegistryOptions, startRegistry } from "../support/npm-registry.ts";
+import { eventually } from "../support/eventually.ts";
 import { isMissing } from "../support/skips.ts";
 import { workspace } from "./run-cli.ts";
 
@@ -61,23 +62,19 @@ describe.skipIf(noNpx)("a server of npx", () => {
   it("[counter-09f] serve, REST and events show the download", async () => {
     const place = workspace();
     place.configure(small, { http: { port: 0 } });
-    const env = { npm_config_registry: await registry({ delayMs: 8000 }) };
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    const env = { npm_config_registry: await registry({ held }) };
     const { child, finished } = place.start(["serve"], { env });
     let printed = "";
     child.stdout?.on("data", (chunk: Buffer) => (printed += chunk.toString()));
-    const until = async (pattern: RegExp): Promise<RegExpExecArray> => {
-      for (let tries = 0; tries < 300; tries++) {
-        const found = pattern.exec(printed);
-        if (found !== null) return found;
-        await new Promise((done) => setTimeout(done, 100));
-      }
-      throw new Error(printed);
-    };
+    const until = (pattern: RegExp): Promise<RegExpExecArray> =>
+      eventually(() => pattern.exec(printed) ?? undefined, `${pattern}`);
     const [, url = ""] = await until(/(http:\/\/127\.0\.0\.1:\d+)\//);
     const events = await fetch(`${url}/api/v1/events`, { headers: { accept: "text/event-stream" } });
     await until(new RegExp(`wait +small +installing ${NAME} …`));
     const listed = async (): Promise<string> => (await fetch(`${url}/api/v1/mcp/servers`)).text();
     expect(await listed()).toContain(`"progress":"installing ${NAME} …"`);
+    release();
     await until(/ready +small +1 tool/);
     expect(await listed()).toContain('"state":"ready"');
     expect(await listed()).not.toContain('"progress"');
@@ -86,7 +83,7 @@ describe.skipIf(noNpx)("a server of npx", () => {
     const streamed = await events.text().catch(() => "");
     expect(streamed).toMatch(new RegExp(`mcp.server.changed.*"progress":"installing ${NAME} …"`, "s"));
     await finished;
-  });
+  }, 120_000);
 });
 
 describe("[counter-08g] what doctor says of the network", () => {

@@ -27,14 +27,14 @@ describe("[shape-05l] toolcrib override", () => {
   it("opens the definition in the editor, and writes what was changed", async () => {
     const place = configured();
     const change = `edited.name = "say"; edited.description = "Says hello."; edited.parameters.text = { fixed: "hello" };`;
-    const done = await place.run(["override", "files__echo"], { env: editor(place, change) });
+    const done = await place.runHere(["override", "files__echo"], { env: editor(place, change) });
     expect(done).toMatchObject({ code: 0, stdout: `Overrode files__echo in ${place.configFile}\n` });
     const override = { name: "say", description: "Says hello.", parameters: { text: { fixed: "hello" } } };
     expect(JSON.parse(place.read("toolcrib.json"))).toMatchObject({
       mcpServers: { files: { overrides: { echo: override } } },
     });
-    expect((await place.run(["call", "files__say"])).stdout).toContain("hello");
-    const listed = (await place.run(["list", "files", "--json"])).json<{ name: string; original?: object }[]>();
+    expect((await place.runHere(["call", "files__say"])).stdout).toContain("hello");
+    const listed = (await place.runHere(["list", "files", "--json"])).json<{ name: string; original?: object }[]>();
     expect(listed.find(({ name }) => name === "files__say")).toMatchObject({
       description: "Says hello.",
       inputSchema: { properties: {} },
@@ -42,13 +42,13 @@ describe("[shape-05l] toolcrib override", () => {
     });
     expect(listed.filter(({ original }) => original !== undefined)).toHaveLength(1);
 
-    const shown = (await place.run(["override", "files__say", "--show", "--json"])).json();
+    const shown = (await place.runHere(["override", "files__say", "--show", "--json"])).json();
     expect(shown).toMatchObject({ tool: "echo", override, effective: { description: "Says hello." }, misfit: null });
-    const explained = await place.run(["policy", "explain", "files__say", "--json"]);
+    const explained = await place.runHere(["policy", "explain", "files__say", "--json"]);
     expect(explained.json()).toMatchObject({ decision: { verdict: "allow" } });
-    const same = await place.run(["override", "files__say"], { env: editor(place, "") });
+    const same = await place.runHere(["override", "files__say"], { env: editor(place, "") });
     expect(same.stdout).toContain("Nothing to change");
-    const reset = await place.run(["override", "files__say", "--reset"]);
+    const reset = await place.runHere(["override", "files__say", "--reset"]);
     expect(reset.stdout).toContain("Removed the override of files__say");
     expect(place.read("toolcrib.json")).not.toContain("overrides");
   });
@@ -56,13 +56,13 @@ describe("[shape-05l] toolcrib override", () => {
   it("takes the definition from a file, for a role or a view as well, and shows the change first", async () => {
     const place = configured();
     const file = place.write("edited.json", JSON.stringify({ name: "tell", parameters: { text: { default: "hi" } } }));
-    const planned = await place.run(["override", "files__echo", "--role", "dev", "--file", file, "--dry-run"]);
+    const planned = await place.runHere(["override", "files__echo", "--role", "dev", "--file", file, "--dry-run"]);
     expect(planned.stdout).toMatch(/^\+ +"name": "tell",$/m);
     expect(place.read("toolcrib.json")).not.toContain("tell");
-    await place.run(["override", "files__echo", "--role", "dev", "--file", file]);
-    expect((await place.run(["list", "--role", "dev", "--json"])).stdout).toContain('"tell"');
-    expect((await place.run(["list", "--json"])).stdout).not.toContain('"tell"');
-    const view = await place.run(["override", "files__echo", "--view", "talk", "--file", "-"], {
+    await place.runHere(["override", "files__echo", "--role", "dev", "--file", file]);
+    expect((await place.runHere(["list", "--role", "dev", "--json"])).stdout).toContain('"tell"');
+    expect((await place.runHere(["list", "--json"])).stdout).not.toContain('"tell"');
+    const view = await place.runHere(["override", "files__echo", "--view", "talk", "--file", "-"], {
       input: JSON.stringify({ hidden: true }),
     });
     expect(view.code).toBe(0);
@@ -81,7 +81,7 @@ describe("[shape-05l] toolcrib override", () => {
     place.write("wrong.json", JSON.stringify({ parameters: { txt: { fixed: "a" } } }));
     place.write("odd.json", JSON.stringify({ parametres: {} }));
     const before = place.read("toolcrib.json");
-    const refused = await place.run(args);
+    const refused = await place.runHere(args);
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toMatch(message);
     expect(place.read("toolcrib.json")).toBe(before);
@@ -92,19 +92,21 @@ describe("[shape-05l] toolcrib override", () => {
     const overrides = { echo: { description: "${NOT_ONE}", parameters: { text: { fixed: "a ${GONE_TOKEN}" } } } };
     const views = { talk: { tools: ["*"], overrides: { files__env: { parameters: { x: { fixed: ["${ALSO}"] } } } } } };
     place.configure({ files: { ...misbehaving("ok"), overrides } }, { views });
-    const checked = (await place.run(["secrets", "check", "--json"])).json<{ reference: string; usedIn: string[] }[]>();
+    const checked = (await place.runHere(["secrets", "check", "--json"])).json<
+      { reference: string; usedIn: string[] }[]
+    >();
     expect(checked.map(({ reference, usedIn }) => [reference, ...usedIn])).toEqual([
       ["${GONE_TOKEN}", "files: overrides.echo.parameters.text.fixed"],
       ["${ALSO}", "views.talk.overrides.files__env.parameters.x.fixed[0]"],
     ]);
-    const called = await place.run(["call", "files__echo"]);
+    const called = await place.runHere(["call", "files__echo"]);
     expect(called.code).not.toBe(0);
     expect(called.stderr).toContain("${GONE_TOKEN} is not set");
   });
 
   it("changes nothing if the editor fails", async () => {
     const place = configured();
-    const failed = await place.run(["override", "files__echo"], { env: { EDITOR: "exit 3; true" } });
+    const failed = await place.runHere(["override", "files__echo"], { env: { EDITOR: "exit 3; true" } });
     expect(failed.code).not.toBe(0);
     expect(failed.stderr).toContain("nothing was changed");
   });

@@ -57,7 +57,7 @@ async function pinned(mode: string): Promise<Setting> {
   const server = new OfferingServer(place.dir);
   place.configure({ files: server.entry }, { guard: { pins: mode } });
   server.offer(HONEST);
-  const first = await place.run(["list", "--json", "--config", place.configFile]);
+  const first = await place.runHere(["list", "--json", "--config", place.configFile]);
   expect({ code: first.code, stderr: first.stderr }).toEqual({ code: 0, stderr: "" });
   return { place, server };
 }
@@ -281,7 +281,7 @@ describe("[trust-08b] what a server changed between two runs", () => {
     await hub.close();
     const again = await open(setting);
     expect(warned(again)).not.toContain("New since");
-    const records = (await setting.place.run(["audit", "--json"])).json<StoredRecord[]>();
+    const records = (await setting.place.runHere(["audit", "--json"])).json<StoredRecord[]>();
     expect(records.filter(({ event }) => event === "pin.changed").map(({ details }) => details?.["kind"])).toContain(
       "instructions",
     );
@@ -317,7 +317,7 @@ describe("[trust-08c] what a server changes while it runs", () => {
     await vi.waitFor(
       () => expect(seenIn(hub)).toMatchObject({ tools: [], prompts: [], resources: [], templates: [] }),
       {
-        timeout: 20_000,
+        timeout: 60_000,
         interval: 20,
       },
     );
@@ -327,7 +327,7 @@ describe("[trust-08c] what a server changes while it runs", () => {
     expect(seenIn(hub)).toMatchObject({ ...ALL_EVIL, instructions: "Read before you write." });
     // Back to what was pinned first: that is a change now.
     setting.server.offer(HONEST);
-    await vi.waitFor(() => expect(seenIn(hub).tools).toEqual([]), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(seenIn(hub).tools).toEqual([]), { timeout: 60_000, interval: 20 });
   });
 
   it("is found at the next connection where only the instructions are different", async () => {
@@ -435,7 +435,8 @@ describe("[trust-08f] resources that come and go", () => {
 describe("[trust-08g] toolcrib pins", () => {
   it("lists, compares, approves and forgets every kind", async () => {
     const { place, server } = await pinned("block");
-    const json = async <T>(...args: string[]): Promise<T> => (await place.run(["pins", ...args, "--json"])).json<T>();
+    const json = async <T>(...args: string[]): Promise<T> =>
+      (await place.runHere(["pins", ...args, "--json"])).json<T>();
     interface Named {
       readonly server: string;
       readonly kind: string;
@@ -450,7 +451,7 @@ describe("[trust-08g] toolcrib pins", () => {
       "tool read",
       "instructions instructions",
     ]);
-    expect((await place.run(["pins", "list"])).stdout).toMatch(/files +prompt greet +[0-9a-f]{12}/);
+    expect((await place.runHere(["pins", "list"])).stdout).toMatch(/files +prompt greet +[0-9a-f]{12}/);
     server.offer({ ...EVIL, resources: [] });
     const differing = await json<Named[]>("diff");
     expect(differing.map(({ state, name }) => `${state} ${name}`)).toEqual([
@@ -463,7 +464,7 @@ describe("[trust-08g] toolcrib pins", () => {
       "changed files/instructions",
       "gone files/resource/note://one",
     ]);
-    const text = (await place.run(["pins", "diff", "files/instructions"])).stdout;
+    const text = (await place.runHere(["pins", "diff", "files/instructions"])).stdout;
     expect(text).toContain("files/instructions  (instructions of files)\n  ~ text:\n");
     expect(text).toContain("{+");
     for (const name of ["files__greet", "files/prompt/greet2", "evil://{day}", "files/instructions"]) {
@@ -475,11 +476,11 @@ describe("[trust-08g] toolcrib pins", () => {
       "log://{day}",
       "files/resource/note://one",
     ]);
-    expect((await place.run(["pins", "approve", "files/prompt/none"])).code).not.toBe(0);
+    expect((await place.runHere(["pins", "approve", "files/prompt/none"])).code).not.toBe(0);
     const { removed } = await json<{ removed: Named[] }>("reset", "files");
     expect(removed.map(({ kind }) => kind)).toContain("instructions");
     expect(await json("diff")).toEqual([]);
-    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    const records = (await place.runHere(["audit", "--json"])).json<StoredRecord[]>();
     const approved = records.filter(({ event }) => event === "pin.approved");
     expect(approved.map(({ origin, details }) => [origin?.name, details?.["kind"]])).toEqual([
       ["greet", "prompt"],
@@ -494,7 +495,8 @@ describe("[trust-08d] commands that answer different things", () => {
   it("report no change of server-everything, whose tools depend on what a client can answer", async () => {
     const place = workspace();
     place.configure({ everything: bundled("everything", "stdio") }, { guard: { pins: "block" } });
-    const run = (...args: string[]): ReturnType<Workspace["run"]> => place.run([...args, "--config", place.configFile]);
+    const run = (...args: string[]): ReturnType<Workspace["runHere"]> =>
+      place.runHere([...args, "--config", place.configFile]);
     const listed = await run("list", "--json");
     expect(listed.stdout).toContain("trigger-sampling-request");
     const lock = readFileSync(join(place.dir, "toolcrib.lock"), "utf8");
@@ -521,9 +523,9 @@ describe("[trust-08d] commands that answer different things", () => {
     await client.close();
     expect(tools.map(({ name }) => name)).toContain("everything__trigger-elicitation-request");
     expect(said.join("\n")).not.toMatch(/changed|New since/);
-    expect((await place.run(["pins", "diff", "--json"])).json()).toEqual([]);
+    expect((await place.runHere(["pins", "diff", "--json"])).json()).toEqual([]);
     expect(readFileSync(join(place.dir, "toolcrib.lock"), "utf8")).toBe(lock);
-    const records = (await place.run(["audit", "--json"])).json<StoredRecord[]>();
+    const records = (await place.runHere(["audit", "--json"])).json<StoredRecord[]>();
     expect(records.filter(({ event }) => event?.startsWith("pin."))).toEqual([]);
   });
 });

@@ -41,34 +41,34 @@ describe("[trust-08h] a project's lock file that cannot be used", () => {
       writeFileSync(good, readFileSync(lock));
       damages[damage]?.(lock);
 
-      const call = await folder.run(["call", "app__build"]);
+      const call = await folder.runHere(["call", "app__build"]);
       expect(call).toMatchObject({ code: 3, stdout: "" });
       expect(call.stderr).toContain(lock);
       expect(call.stderr).not.toContain(homeLock);
       expect((await folder.tools()).names).toEqual(["own__who"]);
-      expect((await folder.run(["call", "own__who"])).stdout).toContain("who answered");
+      expect((await folder.runHere(["call", "own__who"])).stdout).toContain("who answered");
 
       for (const what of ["--all", "app", "app__build"]) {
-        const approved = await folder.run(["pins", "approve", what]);
+        const approved = await folder.runHere(["pins", "approve", what]);
         expect(approved).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining(lock) });
       }
-      expect((await folder.run(["pins", "reset"])).code).toBe(1);
-      expect((await folder.run(["pins", "approve", "own"])).code).toBe(0);
-      const listed = await folder.run(["pins", "list"]);
+      expect((await folder.runHere(["pins", "reset"])).code).toBe(1);
+      expect((await folder.runHere(["pins", "approve", "own"])).code).toBe(0);
+      const listed = await folder.runHere(["pins", "list"]);
       expect(listed).toMatchObject({ code: 0, stderr: expect.stringContaining(lock) });
       expect(listed.stdout).toContain("who");
 
       rmSync(lock);
       renameSync(good, lock);
-      expect((await folder.run(["call", "app__build"])).code).toBe(3);
-      expect((await folder.run(["pins", "approve", "--all"])).code).toBe(0);
-      expect((await folder.run(["call", "app__build"])).stdout).toContain("build answered");
+      expect((await folder.runHere(["call", "app__build"])).code).toBe(3);
+      expect((await folder.runHere(["pins", "approve", "--all"])).code).toBe(0);
+      expect((await folder.runHere(["call", "app__build"])).stdout).toContain("build answered");
     },
   );
 
   it("is the one that the refusal of a changed tool names", async () => {
     const { folder, lock, homeLock } = await changed();
-    const { stdout } = await folder.run(["policy", "explain", "app__build"]);
+    const { stdout } = await folder.runHere(["policy", "explain", "app__build"]);
     expect(stdout).toContain(lock);
     expect(stdout).not.toContain(homeLock);
   });

@@ -17,46 +17,46 @@ function configured(): Workspace {
 describe("[guard-06] policy explain", () => {
   it("prints the decision, the rule and what each level said", async () => {
     const place = configured();
-    const denied = await place.run(["policy", "explain", "files__exit"]);
+    const denied = await place.runHere(["policy", "explain", "files__exit"]);
     expect(denied.code).toBe(0);
     expect(denied.stdout).toContain("files__exit for the owner: deny");
     expect(denied.stdout).toContain('Because of deny "files__exit" at level hub');
     expect(denied.stdout).toMatch(/hub\s+deny\s+deny: files__exit/);
 
-    const asRole = await place.run(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
+    const asRole = await place.runHere(["policy", "explain", "files__echo", "--role", "reviewer", "--json"]);
     expect(JSON.parse(asRole.stdout)).toMatchObject({
       tool: "files__echo",
       role: "reviewer",
       decision: { verdict: "deny", rule: { level: "role", pattern: "*__echo" } },
     });
-    const plain = await place.run(["policy", "explain", "files__echo"]);
+    const plain = await place.runHere(["policy", "explain", "files__echo"]);
     expect(plain.stdout).toContain("No rule applies to it");
   });
 
   it("says so for a tool or an action that does not exist", async () => {
     const place = configured();
-    expect(await place.run(["policy", "explain", "files__ecko"])).toMatchObject({
+    expect(await place.runHere(["policy", "explain", "files__ecko"])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("files__echo"),
     });
-    expect(await place.run(["policy", "guess", "files__echo"])).toMatchObject({ code: 2 });
+    expect(await place.runHere(["policy", "guess", "files__echo"])).toMatchObject({ code: 2 });
   });
 });
 
 describe("roles and asking on the command line", () => {
   it("[guard-04a] --role narrows what is listed and called", async () => {
     const place = configured();
-    const listed = await place.run(["list", "--role", "reviewer", "--json"]);
+    const listed = await place.runHere(["list", "--role", "reviewer", "--json"]);
     expect(listed.stdout).not.toContain("files__echo");
     expect(listed.stdout).toContain("files__env");
-    expect((await place.run(["call", "files__echo", "text=x", "--role", "reviewer"])).code).toBe(3);
-    expect((await place.run(["list", "--role", "nobody", "--json"])).stdout.trim()).toBe("[]");
+    expect((await place.runHere(["call", "files__echo", "text=x", "--role", "reviewer"])).code).toBe(3);
+    expect((await place.runHere(["list", "--role", "nobody", "--json"])).stdout.trim()).toBe("[]");
   });
 
   it("[guard-03d] without a terminal an ask rule is a denial that says how to approve, --yes or not", async () => {
     const place = configured();
     for (const extra of [[], ["--yes"]]) {
-      const asked = await place.run(["call", "files__change", ...extra]);
+      const asked = await place.runHere(["call", "files__change", ...extra]);
       expect(asked.code).toBe(3);
       expect(asked.stderr).toContain("A person has to approve it");
       expect(asked.stderr).not.toMatch(/toolcrib [a-z]|!files__change/);
@@ -112,7 +112,7 @@ describe.skipIf(!hasScript)("[guard-03d] on a terminal", () => {
     expect(JSON.parse(place.read("toolcrib.json"))).toMatchObject({
       tools: { ask: ["files__change", "!=tool:files__change"] },
     });
-    expect((await place.run(["call", "files__change"])).code).toBe(0);
+    expect((await place.runHere(["call", "files__change"])).code).toBe(0);
   });
 });
 
@@ -128,14 +128,14 @@ describe("rules on arguments on the command line", () => {
 
   it("[shape-03a] policy explain --args names the rule, and the nearest that decides otherwise", async () => {
     const made = place();
-    const denied = await made.run(["policy", "explain", "files__echo", "--args", '{"text":"secret-1"}']);
+    const denied = await made.runHere(["policy", "explain", "files__echo", "--args", '{"text":"secret-1"}']);
     expect(denied.stdout).toContain("files__echo for the owner: deny");
     expect(denied.stdout).toContain("It looks at text.");
     expect(denied.stdout).not.toContain("secret-1");
-    const allowed = await made.run(["policy", "explain", "files__echo", "--args", '{"text":"a"}']);
+    const allowed = await made.runHere(["policy", "explain", "files__echo", "--args", '{"text":"a"}']);
     expect(allowed.stdout).toContain("files__echo for the owner: allow");
     expect(allowed.stdout).toContain('deny "files__echo(text=secret*)" at level hub, which would need text=secret*');
-    expect(await made.run(["policy", "explain", "files__echo", "--args", "text"])).toMatchObject({ code: 2 });
+    expect(await made.runHere(["policy", "explain", "files__echo", "--args", "text"])).toMatchObject({ code: 2 });
   });
 
   it("[shape-03b] policy test fails for a decision that is not the expected one", async () => {
@@ -145,24 +145,24 @@ describe("rules on arguments on the command line", () => {
       { tool: "files__echo", args: { text: "a" }, expect: "allow" },
     ];
     made.write("cases.json", JSON.stringify(cases));
-    expect(await made.run(["policy", "test", "cases.json"])).toMatchObject({ code: 0 });
+    expect(await made.runHere(["policy", "test", "cases.json"])).toMatchObject({ code: 0 });
     made.write("cases.json", JSON.stringify([...cases, { tool: "files__echo", args: { text: "b" }, expect: "ask" }]));
-    const failed = await made.run(["policy", "test", "cases.json", "--json"]);
+    const failed = await made.runHere(["policy", "test", "cases.json", "--json"]);
     expect(failed.code).toBe(1);
     expect(JSON.parse(failed.stdout)).toMatchObject({ passed: 2, failed: 1 });
     made.write("cases.json", '[{ "tool": "files__echo", "expected": "ask" }]');
-    expect(await made.run(["policy", "test", "cases.json"])).toMatchObject({ code: 2 });
+    expect(await made.runHere(["policy", "test", "cases.json"])).toMatchObject({ code: 2 });
   });
 
   it("[shape-03c] policy replay shows what another config would decide otherwise", async () => {
     const made = place();
-    for (const text of ["a", "b"]) await made.run(["call", "files__echo", `text=${text}`]);
-    expect((await made.run(["policy", "replay"])).stdout).toContain("0 of 2 recorded calls");
+    for (const text of ["a", "b"]) await made.runHere(["call", "files__echo", `text=${text}`]);
+    expect((await made.runHere(["policy", "replay"])).stdout).toContain("0 of 2 recorded calls");
     made.configure(
       { files: misbehaving("ok") },
       { tools: { deny: ["files__echo(text=b)"] }, audit: { arguments: true } },
     );
-    const replayed = await made.run(["policy", "replay", "--since", "1h", "--json"]);
+    const replayed = await made.runHere(["policy", "replay", "--since", "1h", "--json"]);
     expect(JSON.parse(replayed.stdout)).toMatchObject({
       calls: 2,
       withoutArguments: 0,
@@ -174,8 +174,8 @@ describe("rules on arguments on the command line", () => {
     const made = place();
     const rules = { tools: { deny: ["files__echo(text=b)"] }, audit: { arguments: false } };
     made.configure({ files: misbehaving("ok") }, rules);
-    expect((await made.run(["call", "files__echo", "text=b"])).code).toBe(3);
-    const { stdout } = await made.run(["policy", "replay", "--json"]);
+    expect((await made.runHere(["call", "files__echo", "text=b"])).code).toBe(3);
+    const { stdout } = await made.runHere(["policy", "replay", "--json"]);
     expect(JSON.parse(stdout)).toMatchObject({ calls: 1, withoutArguments: 1, changed: [] });
   });
 });

@@ -41,6 +41,18 @@ function honest(config: object = {}): ClonedFolder {
   return folder;
 }
 
+describe("[whole-01g] what trust shows of entries that cannot be used", () => {
+  it("says so, and of one without a program nothing else", async () => {
+    const folder = honest();
+    const { command, args } = folder.server("build", "drop");
+    folder.write("toolcrib.json", { mcpServers: { text: "npx x", odd: { command, args, disabled: "yes" } } });
+    const { stdout } = await folder.run(["trust", "toolcrib.json"]);
+    expect(stdout).toContain("  server text: (not started: its entry has an error)\n");
+    expect(stdout).toMatch(/ {2}server odd: .*node.* \(not started: its entry has an error\)\n/);
+    expect(folder.ran()).toEqual([]);
+  });
+});
+
 describe("[trust-01b] in a cloned folder", () => {
   it.each([
     [["list"]],
@@ -65,7 +77,8 @@ describe("[trust-01b] in a cloned folder", () => {
     [["add", "more", "--", "node", "x.mjs"]],
   ])("%j runs nothing of it and says how to trust it", async (args) => {
     const folder = hostile();
-    const { stderr, stdout } = await folder.run(args);
+    const speaks = args[0] === "mcp" || args[0] === "acp";
+    const { stderr, stdout } = speaks ? await folder.run(args) : await folder.runHere(args);
     expect(folder.ran()).toEqual([]);
     // `doctor` has it among its findings.
     expect(stderr + stdout).toContain(`toolcrib trust ${folder.config}`);
@@ -76,7 +89,7 @@ describe("[trust-01b] in a cloned folder", () => {
     "%j runs nothing of it",
     async (args) => {
       const folder = hostile();
-      await folder.run(args);
+      await folder.runHere(args);
       expect(folder.ran()).toEqual([]);
     },
   );
@@ -120,7 +133,7 @@ describe("[trust-01b] in a cloned folder", () => {
     const folder = hostile();
     const { names } = await folder.tools();
     expect(names).toEqual(["own__who"]);
-    expect((await folder.run(["call", "own__blocked"])).code).toBe(3);
+    expect((await folder.runHere(["call", "own__blocked"])).code).toBe(3);
     const answer = await folder.run(["call", "own__who"]);
     expect(answer).toMatchObject({ code: 0, stdout: expect.stringContaining("who answered") });
     expect(folder.ran()).toEqual([]);
@@ -156,7 +169,7 @@ describe("[trust-01b] in a cloned folder", () => {
     const folder = hostile();
     const odd = join(folder.root, "a $(touch x)\u001b[2J\u202e'b");
     renameSync(folder.dir, odd);
-    const { stderr } = await folder.run(["list"], { cwd: odd });
+    const { stderr } = await folder.runHere(["list"], { cwd: odd });
     expect(stderr).toContain(String.raw`toolcrib trust '`);
     expect(stderr).toContain(String.raw`$(touch x)\u{001B}[2J\u{202E}'\''b/toolcrib.json'`);
     expect(stderr).not.toMatch(/[\u001b\u202e]/);
@@ -166,28 +179,28 @@ describe("[trust-01b] in a cloned folder", () => {
 describe("[trust-01c] once it is trusted", () => {
   it("a project config is added to the home's, whose rules hold on", async () => {
     const folder = honest({ tools: { deny: ["app__drop", "!own__blocked"], ask: ["!*"], allow: ["*"] } });
-    const trusted = await folder.run(["trust", "toolcrib.json"]);
+    const trusted = await folder.runHere(["trust", "toolcrib.json"]);
     expect(trusted.stdout).toContain("server app: ");
     const { names, stderr } = await folder.tools();
     expect(names).toEqual(["app__build", "own__who"]);
     expect(stderr).toBe("");
-    const explained = await folder.run(["policy", "explain", "app__drop"]);
+    const explained = await folder.runHere(["policy", "explain", "app__drop"]);
     expect(explained.stdout).toContain(folder.config);
-    expect((await folder.run(["call", "own__blocked"])).code).toBe(3);
+    expect((await folder.runHere(["call", "own__blocked"])).code).toBe(3);
   });
 
   it("`trust list` and `trust remove` say and change what is trusted; the file is the user's alone", async () => {
     const folder = honest();
     await folder.trust();
     expect(statSync(join(folder.home, "trust.json")).mode & 0o777).toBe(0o600);
-    const list = async (): Promise<unknown> => JSON.parse((await folder.run(["trust", "list", "--json"])).stdout);
+    const list = async (): Promise<unknown> => JSON.parse((await folder.runHere(["trust", "list", "--json"])).stdout);
     expect(await list()).toEqual([expect.objectContaining({ file: folder.config, state: "trusted", shared: false })]);
     folder.write("toolcrib.json", { mcpServers: {} });
     expect(await list()).toEqual([expect.objectContaining({ state: "changed" })]);
-    expect((await folder.run(["trust", "remove"])).code).toBe(0);
+    expect((await folder.runHere(["trust", "remove"])).code).toBe(0);
     expect(await list()).toEqual([]);
-    expect((await folder.run(["trust", "remove"])).code).toBe(1);
-    expect((await folder.run(["trust", "nonsense", "x"])).code).toBe(2);
+    expect((await folder.runHere(["trust", "remove"])).code).toBe(1);
+    expect((await folder.runHere(["trust", "nonsense", "x"])).code).toBe(2);
   });
 
   it("another server, an import and a plugin that changed ask again", async () => {
@@ -236,23 +249,23 @@ describe("[trust-01c] once it is trusted", () => {
   it("`add`, `disable` and `remove` keep the trust of a file that had it", async () => {
     const folder = honest();
     await folder.trust();
-    expect((await folder.run(["add", "more", "--", process.execPath, join(folder.root, "server.mjs"), "x"])).code).toBe(
-      0,
-    );
+    expect(
+      (await folder.runHere(["add", "more", "--", process.execPath, join(folder.root, "server.mjs"), "x"])).code,
+    ).toBe(0);
     expect((await folder.tools()).names).toContain("more__x");
-    expect((await folder.run(["disable", "app"])).code).toBe(0);
+    expect((await folder.runHere(["disable", "app"])).code).toBe(0);
     expect(await folder.tools()).toEqual({ names: ["more__x", "own__who"], stderr: "" });
-    expect((await folder.run(["remove", "more"])).code).toBe(0);
+    expect((await folder.runHere(["remove", "more"])).code).toBe(0);
     expect(await folder.tools()).toEqual({ names: ["own__who"], stderr: "" });
     // What the home has is changed there.
-    expect((await folder.run(["disable", "own"])).stdout).toContain(`Disabled own in ${folder.homeConfig}`);
+    expect((await folder.runHere(["disable", "own"])).stdout).toContain(`Disabled own in ${folder.homeConfig}`);
     expect(await folder.tools()).toEqual({ names: [], stderr: "" });
   });
 
   it("`add` in a folder that is not trusted writes into the home's config and says so", async () => {
     const folder = honest();
     const before = readFileSync(folder.config, "utf8");
-    const { code, stdout, stderr } = await folder.run(["add", "more", "--", process.execPath, "x.mjs"]);
+    const { code, stdout, stderr } = await folder.runHere(["add", "more", "--", process.execPath, "x.mjs"]);
     expect(code).toBe(0);
     expect(stdout).toContain(`Added more in ${folder.homeConfig}`);
     expect(stderr).toContain("is not trusted");
@@ -276,7 +289,7 @@ describe("[trust-01c] once it is trusted", () => {
     folder.write("toolcrib.json", { mcpServers: { own: changed }, guard: { pins: "block" } }, folder.home);
     const elsewhere = new ClonedFolder();
     elsewhere.write("toolcrib.json", { mcpServers: { own: changed } });
-    await elsewhere.run(["list", "--config", elsewhere.config]);
+    await elsewhere.runHere(["list", "--config", elsewhere.config]);
     writeFileSync(lock, readFileSync(join(elsewhere.dir, "toolcrib.lock")));
     expect((await folder.tools()).names).toEqual(["app__build", "app__drop"]);
   });
@@ -300,15 +313,15 @@ describe("[trust-01d] a file or folder that others can change", () => {
   it.skipIf(process.platform === "win32")("is refused if every user can write it, until that is accepted", async () => {
     const folder = honest();
     chmodSync(folder.dir, 0o777);
-    const refused = await folder.run(["trust"]);
+    const refused = await folder.runHere(["trust"]);
     expect(refused).toMatchObject({ code: 3, stderr: expect.stringContaining("can be written by every user") });
     await folder.trust("--shared");
     expect(await folder.tools()).toEqual({ names: ["app__build", "app__drop", "own__who"], stderr: "" });
     chmodSync(folder.config, 0o666);
     expect((await folder.tools()).names).toContain("app__build");
-    await folder.run(["trust", "remove"]);
+    await folder.runHere(["trust", "remove"]);
     chmodSync(folder.dir, 0o755);
-    expect((await folder.run(["trust"])).code).toBe(3);
+    expect((await folder.runHere(["trust"])).code).toBe(3);
   });
 
   it.skipIf(!isRoot)("is refused if a group that is not the user's own can write it", async () => {
@@ -328,7 +341,7 @@ describe("[trust-01d] a file or folder that others can change", () => {
     const { names, stderr } = await folder.tools();
     expect(names).toEqual(["own__who"]);
     expect(stderr).toContain("trust.json can be written by every user");
-    expect((await folder.run(["trust"])).code).toBe(1);
+    expect((await folder.runHere(["trust"])).code).toBe(1);
   });
 
   it("a link to a config that is trusted elsewhere is another config", async () => {
@@ -403,7 +416,7 @@ describe("[trust-01e] at a terminal", () => {
     const folder = honest();
     const at = (command: string, input: string): Promise<string> => onTerminal(folder, command, input);
     expect(await at("list", "t\n")).toMatch(/server app: [\s\S]*ot now: [\s\S]*app__build/);
-    await folder.run(["trust", "remove"]);
+    await folder.runHere(["trust", "remove"]);
     expect(await at("mcp", "\u0004")).not.toContain("ot now: ");
   });
 });
@@ -463,7 +476,7 @@ mcpServers:
   it("start nothing until the folder is trusted, and doctor, status and list say so", async () => {
     const folder = withClientFiles("canary");
     for (const command of ["doctor", "status", "list"]) {
-      const { stdout, stderr } = await folder.run([command]);
+      const { stdout, stderr } = await folder.runHere([command]);
       expect(stdout + stderr).toContain(`toolcrib trust ${folder.dir}`);
       expect(stdout + stderr).toMatch(/left out: claude, cursor, code, listed, single/);
     }
@@ -473,13 +486,13 @@ mcpServers:
 
   it("are added once the folder is trusted; a change of any of them asks again", async () => {
     const folder = withClientFiles("server");
-    const trusted = await folder.run(["trust", ".cursor/mcp.json"]);
+    const trusted = await folder.runHere(["trust", ".cursor/mcp.json"]);
     expect(trusted).toMatchObject({ code: 0, stdout: expect.stringContaining("server single: ") });
     expect(trusted.stdout).toContain(`(from ${join(folder.dir, ".vscode/mcp.json")})`);
     expect(await folder.tools()).toEqual({ names: NAMES, stderr: "" });
-    const listed = await folder.run(["trust", "list", "--json"]);
+    const listed = await folder.runHere(["trust", "list", "--json"]);
     expect(JSON.parse(listed.stdout)).toEqual([expect.objectContaining({ file: folder.dir, state: "trusted" })]);
-    expect((await folder.run(["doctor"])).stdout).toContain(`${folder.dir} (project, trusted): 5 servers`);
+    expect((await folder.runHere(["doctor"])).stdout).toContain(`${folder.dir} (project, trusted): 5 servers`);
 
     const [program = "", ...args] = folder.canary("later");
     folder.write(".continue/mcpServers/later.json", { command: program, args });
@@ -492,13 +505,15 @@ mcpServers:
     expect((await folder.tools()).names).toEqual(NAMES);
 
     // Servers of clients are not Toolcrib's to edit, and new ones go into the user's own config.
-    expect(await folder.run(["remove", "cursor"])).toMatchObject({
+    expect(await folder.runHere(["remove", "cursor"])).toMatchObject({
       code: 1,
       stderr: expect.stringContaining(`comes from ${join(folder.dir, ".cursor/mcp.json")}`),
     });
-    expect((await folder.run(["add", "more", "--", process.execPath, "x.mjs"])).stdout).toContain(folder.homeConfig);
+    expect((await folder.runHere(["add", "more", "--", process.execPath, "x.mjs"])).stdout).toContain(
+      folder.homeConfig,
+    );
 
-    expect((await folder.run(["trust", "remove", folder.dir])).code).toBe(0);
+    expect((await folder.runHere(["trust", "remove", folder.dir])).code).toBe(0);
     expect((await folder.tools()).names).toEqual(["own__who"]);
   });
 
@@ -520,7 +535,7 @@ mcpServers:
     folder.furnishHome();
     folder.write(".mcp.json", { mcpServers: { claude: folder.server("claude") } }, folder.home);
     expect(await folder.tools(folder.home)).toEqual({ names: ["own__who"], stderr: "" });
-    expect((await folder.run(["trust", folder.home])).code).toBe(2);
+    expect((await folder.runHere(["trust", folder.home])).code).toBe(2);
     expect((await folder.run(["connect", "claude-code", "--scope", "project"])).code).toBe(0);
     expect(existsSync(join(folder.dir, ".mcp.json"))).toBe(true);
     expect(await folder.tools()).toEqual({ names: ["own__who"], stderr: "" });
@@ -531,10 +546,10 @@ mcpServers:
     const elsewhere = join(folder.root, "elsewhere");
     mkdirSync(elsewhere);
     expect((await folder.run(["hub", "start"], { cwd: elsewhere })).code).toBe(0);
-    const status = await folder.run(["status"]);
+    const status = await folder.runHere(["status"]);
     expect(status.stderr).toContain(`toolcrib trust ${folder.dir}`);
-    expect((await folder.run(["status"], { cwd: elsewhere })).stderr).toBe("");
-    expect((await folder.run(["hub", "status", "--json"])).stdout).toContain(folder.homeConfig);
+    expect((await folder.runHere(["status"], { cwd: elsewhere })).stderr).toBe("");
+    expect((await folder.runHere(["hub", "status", "--json"])).stdout).toContain(folder.homeConfig);
     // A folder that is trusted has a hub of its own, as one with a toolcrib.json has.
     await folder.trust();
     expect((await folder.tools()).names).toEqual(NAMES);
@@ -544,7 +559,7 @@ mcpServers:
   it.skipIf(process.platform === "win32")("are refused if others can write them", async () => {
     const folder = withClientFiles("server");
     chmodSync(join(folder.dir, ".vscode"), 0o777);
-    expect(await folder.run(["trust"])).toMatchObject({
+    expect(await folder.runHere(["trust"])).toMatchObject({
       code: 3,
       stderr: expect.stringContaining("can be written by every user"),
     });

@@ -56,7 +56,7 @@ describe("[guard-08b] secrets check", () => {
       VAULT_ADDR: vault.url,
       VAULT_TOKEN: "vault-token-of-test",
     });
-    const { code, stdout, stderr, json } = await place.run(["secrets", "check", "--json"], { env });
+    const { code, stdout, stderr, json } = await place.runHere(["secrets", "check", "--json"], { env });
     const byReference = Object.fromEntries(
       json<CheckedReference[]>().map(({ reference, ...rest }) => [reference, rest]),
     );
@@ -74,7 +74,7 @@ describe("[guard-08b] secrets check", () => {
       },
     });
     expect(code).toBe(0);
-    const table = await place.run(["secrets", "check"], { env });
+    const table = await place.runHere(["secrets", "check"], { env });
     expect(table.stdout).toMatch(
       /^REFERENCE +PROVIDER +FOUND +LENGTH +USED IN +REASON\nsecret:\/\/vault\/kv\/app#token +vault +yes +14 +one: env\.A\n/,
     );
@@ -94,7 +94,7 @@ describe("[guard-08b] secrets check", () => {
       },
     });
     const env = withoutKeychain(place, { VAULT_ADDR: "https://127.0.0.1:9" });
-    const { code, json } = await place.run(["secrets", "check", "--json"], { env });
+    const { code, json } = await place.runHere(["secrets", "check", "--json"], { env });
     expect(code).toBe(1);
     const checked = json<CheckedReference[]>();
     expect(checked.map(({ reference, found }) => [reference, found])).toEqual([
@@ -110,7 +110,7 @@ describe("[guard-08b] secrets check", () => {
       hint: "Set GONE in the environment that Toolcrib runs in.",
     });
     expect(checked[3]?.reason).toBe("needs a sign-in to Vault");
-    const human = await place.run(["secrets", "check"], { env });
+    const human = await place.runHere(["secrets", "check"], { env });
     expect(human.code).toBe(1);
     expect(human.stdout).toMatch(/\$\{GONE\} +env +no +- +one: args\[0\] +is not set/);
     expect(human.stderr).toContain("${GONE}: Set GONE in the environment");
@@ -119,8 +119,8 @@ describe("[guard-08b] secrets check", () => {
   it("is content with a config without references", async () => {
     const place = workspace();
     place.configure({ one: server });
-    expect(await place.run(["secrets", "check", "--json"])).toMatchObject({ code: 0, stdout: "[]\n" });
-    expect((await place.run(["secrets", "check"])).stderr).toContain("no references");
+    expect(await place.runHere(["secrets", "check", "--json"])).toMatchObject({ code: 0, stdout: "[]\n" });
+    expect((await place.runHere(["secrets", "check"])).stderr).toContain("no references");
   });
 });
 
@@ -128,7 +128,7 @@ describe("[guard-07b] secrets set", () => {
   it("stores in a private file where there is no keychain, and prints a reference that works", async () => {
     const place = workspace();
     const env = withoutKeychain(place);
-    const set = await place.run(["secrets", "set", "MY_TOKEN", "--stdin"], { env, input: "canary-value\n" });
+    const set = await place.runHere(["secrets", "set", "MY_TOKEN", "--stdin"], { env, input: "canary-value\n" });
     expect(set).toMatchObject({ code: 0, stdout: "secret://file/~/secrets/MY_TOKEN\n" });
     expect(set.stderr).toContain("There is no keychain to use");
     const file = join(place.home, "secrets", "MY_TOKEN");
@@ -137,7 +137,7 @@ describe("[guard-07b] secrets set", () => {
     expect(statSync(join(place.home, "secrets")).mode & 0o777).toBe(0o700);
     expect(set.stdout + set.stderr).not.toContain("canary-value");
     place.configure({ one: { command: "x", env: { A: set.stdout.trim() } } });
-    expect((await place.run(["secrets", "check", "--json"], { env })).json()).toMatchObject([
+    expect((await place.runHere(["secrets", "check", "--json"], { env })).json()).toMatchObject([
       { found: true, length: 12 },
     ]);
   });
@@ -149,7 +149,7 @@ describe("[guard-07b] secrets set", () => {
     const file = join(place.home, "secrets", "T");
     writeFileSync(file, "old");
     chmodSync(file, 0o644);
-    const { json } = await place.run(["secrets", "set", "T", "--stdin", "--json"], {
+    const { json } = await place.runHere(["secrets", "set", "T", "--stdin", "--json"], {
       env: { ...env, HOME: "/elsewhere" },
       input: "new",
     });
@@ -163,7 +163,7 @@ describe("[guard-07b] secrets set", () => {
     const env = withoutKeychain(place);
     const script = `const fs = require("node:fs"); if (process.argv[2] === "store") fs.writeFileSync(process.env.HOME + "/kept", JSON.stringify([process.argv.slice(3), fs.readFileSync(0, "utf8")]))`;
     addProgram(place, process.platform === "darwin" ? "security" : "secret-tool", script);
-    const set = await place.run(["secrets", "set", "MY_TOKEN", "--stdin"], { env, input: "canary-value\n" });
+    const set = await place.runHere(["secrets", "set", "MY_TOKEN", "--stdin"], { env, input: "canary-value\n" });
     expect(set).toMatchObject({ code: 0, stdout: "secret://keychain/toolcrib/MY_TOKEN\n" });
     expect(JSON.parse(readFileSync(join(place.home, "kept"), "utf8"))).toEqual([
       ["--label=toolcrib MY_TOKEN", "service", "toolcrib", "account", "MY_TOKEN"],
@@ -173,7 +173,7 @@ describe("[guard-07b] secrets set", () => {
 
   it("stores a value of one user, for that user", async () => {
     const place = workspace();
-    const set = await place.run(["secrets", "set", "T", "--user", "Ana", "--stdin"], {
+    const set = await place.runHere(["secrets", "set", "T", "--user", "Ana", "--stdin"], {
       env: withoutKeychain(place),
       input: "hers",
     });
@@ -191,16 +191,16 @@ describe("[guard-07b] secrets set", () => {
       ["nonsense"],
       ["check", "T"],
     ]) {
-      const { code, stdout, stderr } = await place.run(["secrets", ...args], { env: withoutKeychain(place) });
+      const { code, stdout, stderr } = await place.runHere(["secrets", ...args], { env: withoutKeychain(place) });
       expect([args, code]).toEqual([args, 2]);
       expect(stdout + stderr).not.toContain("canary-value");
     }
-    const refused = await place.run(["secrets", "set", "T"], { input: "canary-value" });
+    const refused = await place.runHere(["secrets", "set", "T"], { input: "canary-value" });
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("--stdin") });
-    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "\n" })).stderr).toContain(
+    expect((await place.runHere(["secrets", "set", "T", "--stdin"], { input: "\n" })).stderr).toContain(
       "The value is empty",
     );
-    expect((await place.run(["secrets", "set", "T", "--stdin"], { input: "x".repeat(70_000) })).stderr).toContain(
+    expect((await place.runHere(["secrets", "set", "T", "--stdin"], { input: "x".repeat(70_000) })).stderr).toContain(
       "larger than 64 KiB",
     );
   });

@@ -46,10 +46,10 @@ describe("variables of the user's environment", () => {
     const place = furnished();
     const own = greedy("A: '${WEATHER_CITY}', B: '${WEATHER_NOTE}'", "WEATHER_NOTE: {required: false}");
     writeSkill(place.dir, "sun", [own]);
-    const env = { WEATHER_CITY: "Bern", WEATHER_NOTE: "mine" };
+    const env = { WEATHER_CITY: "Bern", WEATHER_NOTE: "not-for-the-server" };
     const done = await run(place, ["install", "sun", "--with-mcp", "--json"], env);
     expect(done.json()).toMatchObject({ environment: [{ server: "weather", name: "WEATHER_CITY" }] });
-    expect(readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8")).not.toContain("mine");
+    expect(readFileSync(join(place.toolcribHome, "toolcrib.json"), "utf8")).not.toContain("not-for-the-server");
   });
 
   it.skipIf(!existsSync("/usr/bin/script")).each([

@@ -8,7 +8,7 @@ describe("[joy-15a] toolcrib test", () => {
     const place = workspace();
     place.configure({ e: bundled("everything") });
     const call = ["--call", 'get-sum={"a": 2, "b": 40}', "--call", 'e__echo={"message": "x"}'];
-    const { code, stdout } = await place.run(["test", "e", "--tool", "echo", ...call]);
+    const { code, stdout } = await place.runHere(["test", "e", "--tool", "echo", ...call]);
     expect(stdout).toMatch(
       /^ok +e connects: \d+ tools, \d+ ms\nok +it has echo\nok +get-sum runs\nok +e__echo runs\n$/,
     );
@@ -21,27 +21,27 @@ describe("[joy-15a] toolcrib test", () => {
       { e: bundled("everything"), gone: { ...missingProgram, restart: false } },
       { tools: { deny: ["e__get-env"], ask: ["e__get-sum"] } },
     );
-    const missing = await place.run(["test", "e", "--tool", "ecoh", "--tool", "echo", "--json"]);
+    const missing = await place.runHere(["test", "e", "--tool", "ecoh", "--tool", "echo", "--json"]);
     expect([missing.code, missing.stderr]).toEqual([1, ""]);
     expect(missing.json()).toMatchObject({
       server: "e",
       ok: false,
       checks: [{ ok: true }, { ok: false, error: { code: "not_found", hint: "Did you mean echo?" } }, { ok: true }],
     });
-    expect(await place.run(["test", "gone"])).toMatchObject({
+    expect(await place.runHere(["test", "gone"])).toMatchObject({
       code: 4,
       stdout: expect.stringContaining("failed  gone"),
     });
-    expect(await place.run(["test", "e", "--call", 'get-sum={"a": 1, "b": 1}'])).toMatchObject({ code: 3 });
-    expect(await place.run(["test", "e", "--call", "get-env"])).toMatchObject({ code: 1 });
-    expect(await place.run(["test", "e", "--call", "get-sum={}"])).toMatchObject({
+    expect(await place.runHere(["test", "e", "--call", 'get-sum={"a": 1, "b": 1}'])).toMatchObject({ code: 3 });
+    expect(await place.runHere(["test", "e", "--call", "get-env"])).toMatchObject({ code: 1 });
+    expect(await place.runHere(["test", "e", "--call", "get-sum={}"])).toMatchObject({
       code: expect.toSatisfy((code) => code > 0),
     });
-    expect(await place.run(["test", "e", "--call", "get-sum=1"])).toMatchObject({
+    expect(await place.runHere(["test", "e", "--call", "get-sum=1"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("not a JSON object"),
     });
-    expect(await place.run(["test", "ee"])).toMatchObject({ code: 1 });
+    expect(await place.runHere(["test", "ee"])).toMatchObject({ code: 1 });
   });
 });
 
@@ -50,16 +50,16 @@ describe("[joy-14d] add", () => {
     const place = workspace();
     place.configure({});
     const { command, args } = misbehaving("ok") as { command: string; args: string[] };
-    const added = await place.run(["add", "good", "--", command, ...args]);
+    const added = await place.runHere(["add", "good", "--", command, ...args]);
     expect([added.code, added.stderr]).toEqual([0, ""]);
     expect(added.stdout).toMatch(/^Added good in .*\nIt works: 12 tools, \d+ ms\. To see them: toolcrib list good\n$/);
 
-    const broken = await place.run(["add", "bad", "--", "toolcrib-no-such-program"]);
+    const broken = await place.runHere(["add", "bad", "--", "toolcrib-no-such-program"]);
     expect([broken.code, broken.stdout]).toEqual([0, `Added bad in ${place.configFile}\n`]);
     expect(broken.stderr).toMatch(/bad does not work yet: command not found: toolcrib-no-such-program\n {2}\S/);
     expect(broken.stderr).toContain("To try again: toolcrib test bad.");
 
-    const json = await place.run(["add", "again", "--json", "--", command, ...args]);
+    const json = await place.runHere(["add", "again", "--json", "--", command, ...args]);
     expect(json.json()).toMatchObject({ id: "again", changed: true, test: { ok: true, tools: 12 } });
   });
 
@@ -73,7 +73,7 @@ describe("[joy-14d] add", () => {
       ["b", "--disabled"],
       ["c", "--dry-run"],
     ] as const) {
-      const { code, stderr } = await place.run(["add", id, flag, ...start]);
+      const { code, stderr } = await place.runHere(["add", id, flag, ...start]);
       expect([code, stderr]).toEqual([0, ""]);
     }
     expect(existsSync(mark)).toBe(false);

@@ -58,7 +58,7 @@ describe("[spine-19a] list", () => {
     expect(table.stdout).toMatch(/^memory__read_graph +memory /m);
     expect(table.stderr).toMatch(/not connected: broken: .*toolcrib-no-such-program/);
 
-    const json = await place.run(["list", "--json"]);
+    const json = await place.runHere(["list", "--json"]);
     const tools = json.json<ListEntry[]>();
     const sum = tools.find((tool) => tool.name === "everything__get-sum");
     expect(sum).toMatchObject({
@@ -93,8 +93,8 @@ describe("[spine-19a] list", () => {
     const place = workspace();
     place.write("home/toolcrib.json", JSON.stringify({ roles: { reviewer: {} } }));
     const [unknown, known] = [
-      await place.run(["list", "--role", "nosuch"]),
-      await place.run(["list", "--role", "reviewer"]),
+      await place.runHere(["list", "--role", "nosuch"]),
+      await place.runHere(["list", "--role", "reviewer"]),
     ];
     expect(unknown.stderr).toContain('There is no role "nosuch", so nothing is offered to it. Roles: reviewer.');
     expect(known.stderr).toContain("Nothing to list.");
@@ -103,11 +103,11 @@ describe("[spine-19a] list", () => {
   it("lists resources, templates and prompts", async () => {
     const place = workspace();
     place.configure({ everything: bundled("everything", "stdio") });
-    const all = (await place.run(["list", "--all", "--json"])).json<ListEntry[]>();
+    const all = (await place.runHere(["list", "--all", "--json"])).json<ListEntry[]>();
     expect(new Set(all.map((entry) => entry.kind))).toEqual(new Set(["tool", "resource", "template", "prompt"]));
-    const resources = (await place.run(["list", "--resources", "--json"])).json<ListEntry[]>();
+    const resources = (await place.runHere(["list", "--resources", "--json"])).json<ListEntry[]>();
     expect(resources.every((entry) => typeof (entry["uri"] ?? entry["uriTemplate"]) === "string")).toBe(true);
-    const prompts = await place.run(["list", "--prompts"]);
+    const prompts = await place.runHere(["list", "--prompts"]);
     expect(prompts.stdout).toMatch(/^everything__args-prompt +everything /m);
     expect(prompts.stdout).not.toContain("get-sum");
   });
@@ -115,7 +115,7 @@ describe("[spine-19a] list", () => {
   it("[spine-19b] --schema shows arguments", async () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
-    const { stdout } = await place.run(["list", "--schema"]);
+    const { stdout } = await place.runHere(["list", "--schema"]);
     expect(stdout).toMatch(
       /ok__echo {2}Gives the text back\.\nARGUMENT +TYPE +REQUIRED +DESCRIPTION\ntext +string +yes/,
     );
@@ -124,7 +124,7 @@ describe("[spine-19a] list", () => {
   it("[spine-19e] an unknown server exits 1, a failed or disabled one 4, and so does a list without any server", async () => {
     const place = workspace();
     place.configure({ broken: missingProgram, off: { ...misbehaving("ok"), enabled: false } });
-    const unknown = await place.run(["list", "brokn", "--json"]);
+    const unknown = await place.runHere(["list", "brokn", "--json"]);
     expect(unknown.code).toBe(1);
     expect(unknown.json<ErrorOutput>().error).toMatchObject({ code: "not_found", hint: "Did you mean broken?" });
     for (const args of [["list", "broken"], ["list", "off"], ["list"]]) {
@@ -137,7 +137,7 @@ describe("[spine-19a] list", () => {
   it("shows what is there when --timeout is over, and names what is not", async () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok"), silent: { ...misbehaving("never-answers"), timeout: 600_000 } });
-    const { code, stdout, stderr } = await place.run(["list", "--timeout", "4000"]);
+    const { code, stdout, stderr } = await place.runHere(["list", "--timeout", "4000"]);
     expect(code).toBe(0);
     expect(stdout).toContain("ok__echo");
     expect(stderr).toMatch(/not connected: silent: not connected within 4000 ms/);
@@ -158,7 +158,7 @@ describe("[spine-19a] list", () => {
         async execute(id, { text }) { return { content: [{ type: "text", text: text.toUpperCase() }] }; } });`,
     );
     place.configure({}, { plugins: ["./tools.mjs"] });
-    expect((await place.run(["list", "local", "--json"])).json<ListEntry[]>()).toMatchObject([
+    expect((await place.runHere(["list", "local", "--json"])).json<ListEntry[]>()).toMatchObject([
       { name: "shout", server: "local" },
     ]);
     expect(await place.run(["call", "shout", "text=hi"])).toMatchObject({ code: 0, stdout: "HI\n" });
@@ -172,18 +172,18 @@ describe("[spine-19a] call", () => {
     const text = await place.run(["call", "everything__get-sum", "a=2", "b=3.5"]);
     expect(text).toMatchObject({ code: 0, stderr: "" });
     expect(text.stdout).toContain("5.5");
-    const json = await place.run(["call", "everything__get-sum", "a=2", "b=3.5", "--json"]);
+    const json = await place.runHere(["call", "everything__get-sum", "a=2", "b=3.5", "--json"]);
     expect(json.json<CallResult>().content[0]).toMatchObject({ type: "text", text: expect.stringContaining("5.5") });
   });
 
   it("[spine-19b] takes --args JSON and --args - from stdin", async () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
-    expect((await place.run(["call", "ok__echo", "--args", '{"text": "one"}'])).stdout).toBe("one\n");
+    expect((await place.runHere(["call", "ok__echo", "--args", '{"text": "one"}'])).stdout).toBe("one\n");
     expect((await place.run(["call", "ok__echo", "--args", "-"], { input: '{"text": "two\\u2028"}' })).stdout).toBe(
       "two\\u{2028}\n",
     );
-    const bad = await place.run(["call", "ok__echo", "--args", "-"], { input: "{" });
+    const bad = await place.runHere(["call", "ok__echo", "--args", "-"], { input: "{" });
     expect(bad.code).toBe(2);
     expect(bad.stderr).toContain("--args is not valid JSON");
   });
@@ -191,12 +191,12 @@ describe("[spine-19a] call", () => {
   it("[spine-19b] --schema shows the arguments and calls nothing", async () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
-    const text = await place.run(["call", "ok__exit", "--schema"]);
+    const text = await place.runHere(["call", "ok__exit", "--schema"]);
     expect(text).toMatchObject({ code: 0, stderr: "" });
     expect(text.stdout).toMatch(/^code +number/m);
-    const json = await place.run(["call", "ok__echo", "--schema", "--json"]);
+    const json = await place.runHere(["call", "ok__echo", "--schema", "--json"]);
     expect(json.json()).toMatchObject({ type: "object", required: ["text"] });
-    expect((await place.run(["call", "ok__nothing-like-it", "--schema"])).code).toBe(1);
+    expect((await place.runHere(["call", "ok__nothing-like-it", "--schema"])).code).toBe(1);
   });
 
   it("[spine-19b] saves images with --out, and never over a file without --force", async () => {
@@ -209,7 +209,7 @@ describe("[spine-19a] call", () => {
     expect(saved.stderr).toBe(`saved ${join(place.dir, "logo.png")}\n`);
     expect(readFileSync(join(place.dir, "logo.png")).subarray(0, 4)).toEqual(PNG);
 
-    const refused = await place.run([...call, "--out", "logo.png", "--json"]);
+    const refused = await place.runHere([...call, "--out", "logo.png", "--json"]);
     expect(refused.code).toBe(1);
     expect(refused.json<ErrorOutput>().error.code).toBe("conflict");
     expect((await place.runHere([...call, "--out", "logo.png", "--force"])).code).toBe(0);
@@ -235,7 +235,7 @@ describe("[spine-19a] call", () => {
     const place = workspace();
     place.configure({ ok: misbehaving("ok") });
     expect(await place.run(["call", "ok__fail"])).toMatchObject({ code: 1, stdout: "it failed\n", stderr: "" });
-    const json = await place.run(["call", "ok__fail", "--json"]);
+    const json = await place.runHere(["call", "ok__fail", "--json"]);
     expect(json.code).toBe(1);
     expect(json.json<CallResult>()).toMatchObject({ isError: true, content: [{ type: "text", text: "it failed" }] });
   });
@@ -271,7 +271,7 @@ describe("[spine-19a] call", () => {
   it("connects a server that waits to be asked for", async () => {
     const place = workspace();
     place.configure({ lazy: { ...misbehaving("ok"), autoConnect: false } });
-    expect((await place.run(["call", "lazy__echo", "text=awake"])).stdout).toBe("awake\n");
+    expect((await place.runHere(["call", "lazy__echo", "text=awake"])).stdout).toBe("awake\n");
   });
 
   it.each([
@@ -283,7 +283,7 @@ describe("[spine-19a] call", () => {
     place.configure({ recorder: { command: process.execPath, args: [place.write("recorder.mjs", RECORDER), log] } });
     const { child, finished } = place.start(["call", "recorder__wait"]);
     await vi.waitFor(() => expect(readFileSync(log, "utf8")).toContain("tools/call"), {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 20,
     });
     child.kill(signal);
@@ -299,9 +299,9 @@ describe("[spine-19a] read and prompt", () => {
     const text = await place.run(["read", "demo://resource/dynamic/text/1"]);
     expect(text.code).toBe(0);
     expect(text.stdout).toContain("Resource 1");
-    const json = await place.run(["read", "demo://resource/dynamic/text/1", "--json"]);
+    const json = await place.runHere(["read", "demo://resource/dynamic/text/1", "--json"]);
     expect(json.json<{ contents: { uri: string }[] }>().contents[0]?.uri).toBe("demo://resource/dynamic/text/1");
-    const blob = await place.run(["read", "demo://resource/dynamic/blob/2", "--out", "two.bin"]);
+    const blob = await place.runHere(["read", "demo://resource/dynamic/blob/2", "--out", "two.bin"]);
     expect(blob.code).toBe(0);
     expect(place.read("two.bin")).toContain("Resource 2");
   });
@@ -312,18 +312,18 @@ describe("[spine-19a] read and prompt", () => {
     const prompt = await place.run(["prompt", "everything__args-prompt", "city=Graz"]);
     expect(prompt.code).toBe(0);
     expect(prompt.stdout).toMatch(/^user: .*Graz/);
-    const json = await place.run(["prompt", "everything__args-prompt", "city=Graz", "--json"]);
+    const json = await place.runHere(["prompt", "everything__args-prompt", "city=Graz", "--json"]);
     expect(json.json<{ messages: unknown[] }>().messages).toHaveLength(1);
     const wrong = await place.runHere(["prompt", "everything__args-prompt", "cty=Graz"]);
     expect(wrong.code).toBe(2);
     expect(wrong.stderr).toMatch(/"cty" is unknown; did you mean "city".*"city" is missing/);
-    expect((await place.run(["prompt", "everything__no-such"])).code).toBe(1);
+    expect((await place.runHere(["prompt", "everything__no-such"])).code).toBe(1);
   });
 
   it("an unknown resource exits 1", async () => {
     const place = workspace();
     place.configure({ files: bundled("filesystem", place.dir) });
-    const { code, stdout } = await place.run(["read", pathToFileURL(place.dir).href, "--json"]);
+    const { code, stdout } = await place.runHere(["read", pathToFileURL(place.dir).href, "--json"]);
     expect(code).toBe(1);
     expect((JSON.parse(stdout) as ErrorOutput).error.code).toBe("not_found");
   });

@@ -1,27 +1,73 @@
+import { createRequire } from "node:module";
 import { runInNewContext } from "node:vm";
 import { describe, expect, it } from "vitest";
-import { toAscii, withoutBuiltinNamespaces } from "../../scripts/bootstrap/bundle.mjs";
+import { toAscii, toCommonJs, withoutDescriptions, withSharedSchemas } from "../../scripts/bootstrap/bundle.mjs";
 
-describe("imports of Node's own modules", () => {
-  it("become plain look-ups, whatever is imported and by what name", () => {
-    const code = `import{readFileSync,existsSync as there}from"node:fs";import os from"node:os";import*as path from"node:path";import"node:net";import{z}from"./z.js";work()`;
-    expect(withoutBuiltinNamespaces(code)).toBe(
-      `const{readFileSync,existsSync:there}=globalThis.process.getBuiltinModule("node:fs");` +
-        `const os=globalThis.process.getBuiltinModule("node:os");` +
-        `const path=globalThis.process.getBuiltinModule("node:path");` +
-        `import{z}from"./z.js";work()`,
+describe("a module of the bundler as CommonJS", () => {
+  it("takes what it imports as constants, whatever is imported and by what name", () => {
+    const code = `import{readFileSync,existsSync as there}from"node:fs";import os,{EOL}from"node:os";import*as path from"node:path";import"node:net";import{a as z}from"./z.cjs";work()`;
+    expect(toCommonJs(code)).toBe(
+      `"use strict";const{readFileSync,existsSync:there}=require("node:fs");` +
+        `const os=require("node:os");const{EOL}=require("node:os");const path=require("node:path");` +
+        `require("node:net");const{a:z}=require("./z.cjs");work();`,
     );
   });
 
-  it("take the default together with names", () => {
-    const code = `import process$1,{argv}from"node:process";`;
-    const lookup = `globalThis.process.getBuiltinModule("node:process")`;
-    expect(withoutBuiltinNamespaces(code)).toBe(`const process$1=${lookup};const{argv}=${lookup};`);
+  it("exports at its end, loads files of the bundle by require and packages by a file that imports", () => {
+    const code = `const load=()=>[import("./part.cjs"),import(\`./other.cjs\`),import("ws"),import(name)];export{load as l};export{x as y}from"./x.cjs";`;
+    expect(toCommonJs(code)).toBe(
+      `"use strict";const load=()=>[Promise.resolve().then(()=>require("./part.cjs")),` +
+        `Promise.resolve().then(()=>require("./other.cjs")),require("../import.cjs")("ws"),require("../import.cjs")(name)];;exports.l=load;exports.y=require("./x.cjs").x;`,
+    );
   });
 
-  it("are left alone where they only look like imports", () => {
+  it("knows where it is", () => {
+    const { url, dirname } = runInNewContext(
+      `${toCommonJs("const url=import.meta.url,{dirname}={dirname:import.meta.dirname};")}({url,dirname})`,
+      {
+        ...{
+          require: createRequire(import.meta.url),
+          __filename: import.meta.filename,
+          __dirname: import.meta.dirname,
+        },
+      },
+    ) as { url: string; dirname: string };
+    expect({ url, dirname }).toEqual({ url: import.meta.url, dirname: import.meta.dirname });
+    expect(() => toCommonJs("import.meta.resolve(1)")).toThrow(/import\.meta\.resolve/);
+  });
+
+  it("is refused where whoever imports a name would not see its later value", () => {
+    expect(() => toCommonJs("let n=0;const next=()=>n++;export{n,next};")).toThrow(/A variable is exported: n/);
+    expect(toCommonJs("let n=0;const next=()=>n++;export{next};")).toContain("exports.next=next;");
+  });
+
+  it("is left alone where something only looks like an import", () => {
     const code = "const text='import a from\"node:fs\"';";
-    expect(withoutBuiltinNamespaces(code)).toBe(code);
+    expect(toCommonJs(code)).toBe(`"use strict";${code};`);
+  });
+});
+
+describe("the schemas of the config", () => {
+  it("are bundled without their descriptions", () => {
+    const code = `const S = z.object({ a: z.string().describe("An (odd) text.").optional(), b: Text.describe(\n  "b",\n) }).describe("S");`;
+    expect(withoutDescriptions(code)).toBe("const S = z.object({ a: z.string().optional(), b: Text });");
+  });
+
+  it("are made once where they are written the same, whatever comes first", () => {
+    const code = `const T = z.string();
+      const S = { a: z.string().min(1), b: z
+        .string().min(1), c: T.optional(), d: [T.optional()] };`;
+    const made: string[] = [];
+    const schema = (): object => new Proxy({}, { get: (_, key) => () => (made.push(String(key)), schema()) });
+    const shapes: unknown = runInNewContext(`${withSharedSchemas(code)};[S.a, S.b, S.c, S.d[0]]`, { z: schema() });
+    const [a, b, c, d] = Array.from(shapes as unknown[]);
+    expect(made).toEqual(["string", "min", "optional"]);
+    expect([b === a, d === c, a === c]).toEqual([true, true, false]);
+  });
+
+  it("are left as they are in functions, and where a function is part of them", () => {
+    const code = "const S = [z.custom((v) => v), z.custom((v) => v)]; const made = (v) => [Text.max(v), Text.max(v)];";
+    expect(withSharedSchemas(code)).toBe(code);
   });
 });
 

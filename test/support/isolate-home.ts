@@ -19,6 +19,7 @@ afterAll(() => {
   vi.restoreAllMocks();
   vi.unstubAllGlobals();
   vi.unstubAllEnvs();
+  vi.resetConfig();
   for (const name of Object.keys(process.env)) if (!(name in before.env)) delete process.env[name];
   Object.assign(process.env, before.env);
   process.chdir(before.cwd);

@@ -20,6 +20,8 @@ export interface NpmRegistry {
 export interface RegistryOptions {
   /** How long the package itself takes. */
   readonly delayMs?: number;
+  /** The package itself does not come before this. */
+  readonly held?: Promise<void>;
   /** Speaks https with these, as PEM. */
   readonly tls?: { readonly key: string; readonly cert: string };
   /** Instead of an answer: this status. */
@@ -33,7 +35,7 @@ export async function startRegistry(
   name: string,
   version: string,
   program: string,
-  { delayMs = 0, tls, status, scriptMs = 0 }: RegistryOptions = {},
+  { delayMs = 0, held = Promise.resolve(), tls, status, scriptMs = 0 }: RegistryOptions = {},
 ): Promise<NpmRegistry> {
   const dir = mkdtempSync(join(tmpdir(), "toolcrib-registry-"));
   const bin = { [name]: basename(program) };
@@ -62,7 +64,7 @@ export async function startRegistry(
     }
     if (request.url?.endsWith(".tgz") === true) {
       downloads++;
-      setTimeout(() => response.end(archive), delayMs);
+      void held.then(() => setTimeout(() => response.end(archive), delayMs));
       return;
     }
     if (request.url !== `/${name}`) {

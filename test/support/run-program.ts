@@ -24,7 +24,8 @@ export async function runProgram(command: string, args: readonly string[], optio
     env: { ...process.env, PATH: path, ...options.env },
     stdio: "pipe",
   });
-  child.stdin.end(options.input ?? "");
+  // A program may end without having read anything.
+  child.stdin.on("error", () => {}).end(options.input ?? "");
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "close")]);
   return { code: typeof code === "number" ? code : null, stdout, stderr };
 }

@@ -1,21 +1,12 @@
 /** Where the servers are that tests run, and config entries for them. */
-import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import type { ServerEntryInput } from "../../src/model/server-spec.ts";
+import { serverFile } from "./bundled-servers.ts";
 
-const require = createRequire(import.meta.url);
-
-function packageFile(name: string, file: string): string {
-  return join(require.resolve(`${name}/package.json`), "..", file);
-}
-
-const everythingServer = packageFile("@modelcontextprotocol/server-everything", "dist/index.js");
-const filesystemServer = packageFile("@modelcontextprotocol/server-filesystem", "dist/index.js");
-const memoryServer = packageFile("@modelcontextprotocol/server-memory", "dist/index.js");
 const misbehavingServer = resolve(import.meta.dirname, "../fixtures/misbehaving-server.mjs");
 
 export const everythingArgs = (transport: "stdio" | "sse" | "streamableHttp"): string[] => [
-  everythingServer,
+  serverFile("everything"),
   transport,
 ];
 
@@ -23,12 +14,12 @@ export const everything = (): ServerEntryInput => ({ command: process.execPath, 
 
 export const filesystem = (...dirs: string[]): ServerEntryInput => ({
   command: process.execPath,
-  args: [filesystemServer, ...dirs],
+  args: [serverFile("filesystem"), ...dirs],
 });
 
 export const memory = (file: string): ServerEntryInput => ({
   command: process.execPath,
-  args: [memoryServer],
+  args: [serverFile("memory")],
   env: { MEMORY_FILE_PATH: file },
 });
 

@@ -4,16 +4,15 @@ import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { afterEach, beforeEach, expect, vi } from "vitest";
-import { MAIN, PATIENT } from "./main-program.ts";
+import { BRIDGE, MAIN, PATIENT } from "./main-program.ts";
 import { isAlive } from "./processes.ts";
 import { type Run, runProgram } from "./run-program.ts";
 
-export const BRIDGE = join(dirname(MAIN), "bridge", MAIN.endsWith(".ts") ? "main.ts" : "main.cjs");
 export const WITHIN = { timeout: 60_000, interval: 50 };
 
 export interface HubFile {

@@ -3,21 +3,29 @@ import type { Duplex } from "node:stream";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import type { BridgeHello } from "../../model/bridge.ts";
-import { BRIDGE_PATH, BRIDGE_PROTOCOL, HELLO_HEADER } from "../../model/bridge.ts";
+import { BRIDGE_PATH, BRIDGE_PROTOCOL, HELLO_HEADER, WARNING_HEADER } from "../../model/bridge.ts";
 
 export interface HubAddress {
   readonly url: string;
   readonly token?: string | undefined;
 }
 
+interface LinkOptions {
+  readonly path: string;
+  readonly protocol: string;
+  /** Gets what the hub has to say about the connection that it opened. */
+  readonly onWarning?: (text: string) => void;
+}
+
 const CONNECT_MS = 10_000;
 const MAX_HEAD_BYTES = 64 * 1024;
+const WARNING = new RegExp(`^${WARNING_HEADER}: ([\\w-]*)\r$`, "im");
 
 /** Rejects with the hub's own error, or with `server_unavailable` if there is no hub. */
 export async function openHubLink(
   { url, token }: HubAddress,
   hello: BridgeHello,
-  { path, protocol: upgrade } = { path: BRIDGE_PATH, protocol: BRIDGE_PROTOCOL },
+  { path, protocol: upgrade, onWarning }: LinkOptions = { path: BRIDGE_PATH, protocol: BRIDGE_PROTOCOL },
 ): Promise<Duplex> {
   const { protocol, hostname, host, port, pathname } = new URL(url);
   const isSecure = protocol === "https:";
@@ -55,6 +63,8 @@ export async function openHubLink(
       }
       socket.off("error", onError).off("end", onEnd).off("close", onEnd).off("data", onData).setTimeout(0);
       socket.pause();
+      const [, warning] = WARNING.exec(received.toString("latin1", 0, end + 2)) ?? [];
+      if (warning !== undefined) onWarning?.(Buffer.from(warning, "base64url").toString("utf8"));
       const rest = received.subarray(end + 4);
       if (rest.length > 0) socket.unshift(rest);
       resolve(socket);

@@ -7,7 +7,7 @@ import { configFiles, toolcribHome } from "../../config/find-config.ts";
 import { assertSafeHome } from "../../files/path-safety.ts";
 import { programName } from "../../files/processes.ts";
 import { findHub } from "../../hub/activity/hub-records.ts";
-import type { BridgeHello } from "../../model/bridge.ts";
+import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello } from "../../model/bridge.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isNewer, VERSION } from "../../model/version.ts";
 import { startHub } from "../hub/start-hub.ts";
@@ -41,13 +41,20 @@ async function attach(): Promise<number | undefined> {
   const tell = (message: string): void => {
     if (flags.quiet !== true) process.stderr.write(`toolcrib: ${message}\n`);
   };
+  // The hub has it in its instructions as well.
+  let warned: string | undefined;
+  const onWarning = (text: string): void => {
+    if (text !== warned) tell(text);
+    warned = text;
+  };
   const connectedTo = (version: string | undefined): void => {
     if (version === undefined || version === VERSION) return;
     const text = `This client uses Toolcrib ${VERSION}, and its hub is version ${version}. ${skewAdvice(version)}`;
     tell(text);
     bridge.warn(text);
   };
-  const connect = flags.hub === undefined ? ownHub(flags, connectedTo) : otherHub(flags, flags.hub, connectedTo);
+  const connect =
+    flags.hub === undefined ? ownHub(flags, connectedTo, onWarning) : otherHub(flags, flags.hub, connectedTo);
   // A session that the editor has closed does not come back.
   const reconnectMs = flags.session === undefined ? undefined : 0;
   const bridge = new Bridge({ input: process.stdin, output: process.stdout, connect, tell, reconnectMs });
@@ -70,6 +77,7 @@ type Connect = () => Promise<Duplex>;
 function ownHub(
   { config, server, role, view, client, session: wanted }: BridgeFlags,
   connectedTo: (version?: string) => void,
+  onWarning: (text: string) => void,
 ): Connect {
   const { env } = process;
   const cwd = process.cwd();
@@ -94,7 +102,7 @@ function ownHub(
         env: pickEnv(hub.clientEnv ?? []),
       };
       try {
-        const link = await openHubLink(hub, hello);
+        const link = await openHubLink(hub, hello, { path: BRIDGE_PATH, protocol: BRIDGE_PROTOCOL, onWarning });
         connectedTo(hub.version);
         return link;
       } catch (error) {

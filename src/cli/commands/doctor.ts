@@ -8,7 +8,7 @@ import { CLIENTS } from "../../clients/clients.ts";
 import { openClientFile } from "../../config/client-servers.ts";
 import { renderDiagnostic } from "../../config/config-document.ts";
 import { toolcribHome } from "../../config/find-config.ts";
-import { describeShadowing, findShadowing, listedTools, type Shadowing } from "../../hub/pins/shadowing.ts";
+import { describeShadowing, findShadowingAmong, type Shadowing } from "../../hub/pins/shadowing.ts";
 import { neededVariables } from "../../hub/clients/gateway-command.ts";
 import { resolveCluster } from "../../hub/cluster/hub-cluster.ts";
 import type { Hub } from "../../hub/hub.ts";
@@ -258,8 +258,12 @@ export function homeCheck(env: NodeJS.ProcessEnv): Check {
   return { area: "home", status: "ok", message: home };
 }
 
-function configCheck({ file, servers, warnings, project }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
-  const told = warnings.map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
+function configCheck({ file, servers, warnings, project, unusable }: LoadedConfig, env: NodeJS.ProcessEnv): Check[] {
+  // Those of a server that fails because of them are reported there.
+  const failing = servers.flatMap(({ id, enabled }) => (enabled ? (unusable?.get(id) ?? []) : []));
+  const told = warnings
+    .filter(({ path, line }) => !failing.some((problem) => problem.path === path && problem.line === line))
+    .map((warning): Check => ({ area: "config", status: "warn", ...wordsOf(warning) }));
   const own = servers.filter(({ fromProject }) => fromProject !== true);
   const counted = countOf(own);
   if (project !== undefined) {
@@ -568,8 +572,8 @@ const MAX_NAMED_TOOLS = 5;
 /** Minor cases only, one line per pair of servers. The hub itself warns about serious ones. */
 function shadowingChecks({ hub }: RunningHub): Check[] {
   if (hub.config.config.guard.definitions === "ignore") return [];
-  const tools = listedTools(hub.view(hub.session).tools.map(originalOf));
-  const slight = findShadowing(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
+  const tools = hub.view(hub.session).tools.map(originalOf);
+  const slight = findShadowingAmong(tools).filter(({ severity }) => !isAtLeast(severity, "medium"));
   return [
     ...Map.groupBy(slight, ({ kind, tool, target }) => JSON.stringify([kind, tool.server, target.server])).values(),
   ].flatMap((group) => shadowingCheck(group));

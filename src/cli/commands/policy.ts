@@ -1,5 +1,6 @@
 /** `toolcrib policy`: writes rules, explains a decision, checks expected ones, and replays the audit log against the current rules. */
 import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
 import { z } from "zod";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { type JsonObject, parseJson, parseJsonObject } from "../../model/json.ts";
@@ -145,8 +146,8 @@ const RESULT_COLUMNS: readonly Column<CaseResult>[] = [
 
 /** Exit code 1 if a decision is not the expected one. */
 async function test(invocation: Invocation, file: string): Promise<number> {
-  const { out } = invocation;
-  const cases = await readCases(file);
+  const { out, cwd } = invocation;
+  const cases = await readCases(resolve(cwd, file), file);
   return withHub(invocation, async (running) => {
     const results: CaseResult[] = [];
     for (const each of cases) results.push(await check(running, each));
@@ -160,8 +161,8 @@ async function test(invocation: Invocation, file: string): Promise<number> {
   });
 }
 
-async function readCases(file: string): Promise<readonly PolicyCase[]> {
-  const text = await readFile(file, "utf8").catch((error: unknown) => {
+async function readCases(path: string, file: string): Promise<readonly PolicyCase[]> {
+  const text = await readFile(path, "utf8").catch((error: unknown) => {
     throw new ToolcribError("not_found", `The file ${file} cannot be read: ${asToolcribError(error).message}`);
   });
   const parsed = CasesSchema.safeParse(parseJson(text));

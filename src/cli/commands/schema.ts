@@ -4,7 +4,7 @@ import type { Invocation } from "../command.ts";
 
 export async function runSchema({ out, flags }: Invocation): Promise<number> {
   if (flags.has("skill")) out.value((await import("../../skills/schema/frontmatter-schema.ts")).skillJsonSchema());
-  else out.value((await import("../../config/config-schema.ts")).configJsonSchema());
+  else out.value((await import("../../config/config-json-schema.ts")).configJsonSchema());
   return 0;
 }
 

@@ -110,5 +110,5 @@ function reasonOf(info: ServerInfo): string {
   if (info.state === "idle") return "connects on demand";
   if (info.progress !== undefined) return info.progress;
   // What a package manager says follows on lines of its own; a cell has one.
-  return (info.lastError ?? "").replace(/\s*\n\s*/g, " ");
+  return (info.lastError ?? "").replace(/(?<!\s)\s*\n\s*/g, " ");
 }

@@ -3,6 +3,7 @@ import { access, chmod, mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { writeAtomic } from "../../files/write-atomic.ts";
 import { isConfigName } from "../../config/find-config.ts";
+import { invalidConfigError } from "../../config/config-document.ts";
 import { clusterOf } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { escapeJson } from "../../base/visible-text.ts";
@@ -32,6 +33,9 @@ export async function run(invocation: Invocation): Promise<number> {
       hint: `Choose one: --config ${loaded.file ?? userConfigFile(invocation)}${isConfigName(loaded.project.file) ? `, or --config ${loaded.project.file}` : ""}`,
     });
   }
+  // Without a part of its entry a server might be allowed more, and without a role's own the role gets the shared one.
+  const wrong = [...(loaded.unusable?.values() ?? [])].flat();
+  if (wrong.length > 0) throw invalidConfigError(wrong);
   const warnings: string[] = [];
   const deployment = planDeployment(loaded, {
     image: flags.text("image") ?? DEFAULT_IMAGE,

@@ -54,7 +54,7 @@ async function stop({ out }: Invocation, place: HubPlace): Promise<number> {
     });
   }
   const hasStopped = hub !== undefined && (await stopHub(hub));
-  if (!out.json) out.line(hasStopped ? `The hub (process ${hub.pid}) has ended.` : "No hub runs.");
+  if (!out.json) out.line(hasStopped ? `The hub (process ${hub.pid}) has ended.` : "No hub runs with this config.");
   return 0;
 }
 

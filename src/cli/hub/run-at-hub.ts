@@ -2,13 +2,13 @@
  * Runs a command at a hub: the one that serves its config, if one runs, or that of `--hub`. It sees what the hub's clients see
  * and starts no server.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Duplex, Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import { terminalText } from "../../base/visible-text.ts";
 import { configFiles, toolcribHome } from "../../config/find-config.ts";
-import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
+import { findHub, type HubRecord, readHubRecords } from "../../hub/activity/hub-records.ts";
 import type { Scope } from "../../model/caller.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
@@ -64,15 +64,29 @@ export async function runAtHub(command: HubCommand, terminal: Terminal): Promise
     const isAsUser = own !== undefined && token === undefined && own.version === VERSION;
     return (isAsUser ? await runAsUser(own, command, terminal) : undefined) ?? runWithToken(hub, command, terminal);
   }
-  const own = findHub(home, configFiles({ config: flags.text("config"), env, cwd, home }));
+  const files = configFiles({ config: flags.text("config"), env, cwd, home });
+  const own = findHub(home, files);
   if (own === undefined) {
-    if (token === undefined) return undefined;
+    if (token === undefined) {
+      if (!files.some(existsSync)) tellOfOthers(home, command, terminal);
+      return undefined;
+    }
     throw new ToolcribError("server_unavailable", "No hub serves this config, so there is none for the token.", {
       hint: "Name one with --hub <url>, or omit --token.",
     });
   }
   if (token !== undefined) return runWithToken(new RemoteHub(own.url, token), command, terminal);
   return runAsUser(own, command, terminal);
+}
+
+/** Whoever started a hub with `--config` and has no config of their own most likely means that hub. */
+function tellOfOthers(home: string, { flags }: HubCommand, { stderr }: Terminal): void {
+  const served = readHubRecords(home).flatMap(({ config, editor }) => (editor === true ? [] : (config ?? [])));
+  const other = served.findLast(existsSync);
+  if (other === undefined || flags.has("quiet")) return;
+  stderr.write(
+    `note: There is no config here, but a hub with another one is running. To use it: --config ${terminalText(other)}\n`,
+  );
 }
 
 /** With the token of the hub's own file. */

@@ -1,7 +1,7 @@
 /** Ends a running hub of this user. */
 import { findHub, type HubRecord } from "../../hub/activity/hub-records.ts";
 import { isProcessAlive } from "../../files/processes.ts";
-import { ToolcribError } from "../../model/errors.ts";
+import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 
 const MAX_STOP_MS = 20_000;
 
@@ -33,10 +33,11 @@ async function askToEnd({ url, token, pid }: HubRecord): Promise<boolean> {
   const hub = new RemoteHub(url, token);
   try {
     await hub.request("GET", "/api/v1/me");
-  } catch {
-    return false;
+  } catch (error) {
+    // A hub whose program was replaced under it answers, but cannot load what it needs to.
+    if (asToolcribError(error).code !== "internal") return false;
   }
-  // A hub of an earlier version knows signals only.
+  // Nor can that one end itself, and a hub of an earlier version knows signals only.
   await hub.request("DELETE", COMMAND_PATH).catch(() => process.kill(pid, "SIGTERM"));
   return true;
 }

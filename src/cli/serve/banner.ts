@@ -89,7 +89,8 @@ export function serverLine(out: Output, info: ServerInfo): string | undefined {
   if (state === "disabled") return `  ${out.paint("dim", "off   ")}  ${name} disabled, skipped`;
   if (state === "failed") {
     const advice = hint === undefined ? "" : ` ${hint}`;
-    return `  ${out.paint("red", "failed")}  ${name} ${lastError ?? ""}${advice}`.replaceAll("\n", " ");
+    const reason = (lastError ?? "").replace(/[^.!?:]$/, advice === "" ? "$&" : "$&.");
+    return `  ${out.paint("red", "failed")}  ${name} ${reason}${advice}`.replaceAll("\n", " ");
   }
   return undefined;
 }

@@ -1,7 +1,9 @@
 /** The log of `serve`, `mcp` and `acp`, and the hub events that it records. */
+import { renderDiagnostic } from "../../config/config-document.ts";
 import type { Hub } from "../../hub/hub.ts";
 import { clientLabel } from "../../model/client-info.ts";
 import { ToolcribError } from "../../model/errors.ts";
+import type { Diagnostic } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { CallRecord } from "../../telemetry/call-record.ts";
 import { Log, LOG_FORMATS, LOG_LEVELS } from "../../telemetry/log.ts";
@@ -71,9 +73,14 @@ export function startSummary(hub: Hub): { readonly message: string; readonly mis
 export function logHubEvents(hub: Hub, log: Log, urlOf: () => string | undefined = () => undefined): void {
   hub.on("server", ({ info }) => logServer(log, info));
   hub.on("session-warning", ({ session, server, message }) => log.warn(message, { session, server }));
-  hub.on("reload", ({ report: { added, changed, removed } }) =>
-    log.info("config applied", { added, changed, removed }),
-  );
+  const keyOf = ({ code, path }: Diagnostic): string => `${code} ${path}`;
+  let known = new Set(hub.config.warnings.map(keyOf));
+  hub.on("reload", ({ report: { added, changed, removed } }) => {
+    log.info("config applied", { added, changed, removed });
+    const { warnings } = hub.config;
+    for (const warning of warnings) if (!known.has(keyOf(warning))) log.warn(renderDiagnostic(warning));
+    known = new Set(warnings.map(keyOf));
+  });
   hub.on("ask", ({ id, callId, name, session, held }) => {
     const url = urlOf();
     const how = held && url !== undefined ? { approve: `toolcrib approve ${id} --hub ${url}` } : {};

@@ -165,12 +165,13 @@ function httpOf(
     throw new ToolcribError("invalid_arguments", `--port must be a number, not "${port}".`);
   }
   const { http } = config;
-  return HttpSchema.parse({
+  const given = {
     ...http,
     // Nothing that starts by itself is open to other machines.
     host: flags.has("background") ? "127.0.0.1" : (flags.text("host") ?? http.host),
     port: port === undefined ? http.port : Number(port),
-  });
+  };
+  return HttpSchema.parse(given, { jitless: true });
 }
 
 /** The config keys that options of the command override. */

@@ -55,6 +55,7 @@ import { listenForStopSignals, signalExitCode } from "../signals.ts";
 import { readSecret } from "../terminal-input.ts";
 import { plain } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
+import { counted } from "../table.ts";
 
 export function runInstall(invocation: Invocation): Promise<number> {
   return abortOnSignals(invocation.out, (signal) =>
@@ -339,7 +340,7 @@ function replacedText({ path, replaced, comesBack }: ReplacedFolder): string {
 function toolsText(tools: readonly string[]): string {
   if (tools.length === 0) return "";
   const more = tools.length > SHOWN_TOOLS ? ` and ${tools.length - SHOWN_TOOLS} more` : "";
-  return `, ${tools.length} tools: ${tools.slice(0, SHOWN_TOOLS).join(", ")}${more}`;
+  return `, ${counted(tools.length, "tool")}: ${tools.slice(0, SHOWN_TOOLS).join(", ")}${more}`;
 }
 
 function showPreview(invocation: Invocation, preview: InstallPreview, taken: readonly TakenVariable[]): void {

@@ -242,6 +242,14 @@ describe("[cage-04a] export compose", () => {
     }
   });
 
+  it("[whole-01d] refuses a config with an entry that cannot be used: without a part of it the server might do more", async () => {
+    const place = workspace();
+    place.configure({ a: { command: "node", tools: { deny: "*" } } });
+    const refused = await place.runHere(["export", "compose"]);
+    expect([refused.code, refused.stdout]).toEqual([1, ""]);
+    expect(refused.stderr).toContain('mcpServers.a.tools.deny: found "*"');
+  });
+
   it("refuses a secret that no reference can replace, and files that are there", async () => {
     const place = workspace();
     place.configure({ a: { command: "node", env: { API_TOKEN: "s3cr3t${HOME}" } } });

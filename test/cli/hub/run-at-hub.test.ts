@@ -1,6 +1,6 @@
 /** What a hub that is not trusted can do to the machine of a command that runs there. */
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -85,5 +85,35 @@ describe("[counter-12b] the text of a hub elsewhere", () => {
     expect(stdout).toBe(`\\u{001B}]0;title\\u{0007}\\u{001B}[2Jtext\\u{009B}2J\t${styled}\n\\u{001B}[2J`);
     expect(stderr).toContain(`\r\u001b[K50 %\\u{001B}[8mhidden\\u{001B}[1A\n${styled}`);
     expect(stderr).toContain("The hub is version 9\\u{009B}2J");
+  });
+});
+
+describe("[counter-12d] a command beside a hub that was started with --config", () => {
+  const besideHub = (record: object = {}): { here: ReturnType<typeof workspace>; config: string } => {
+    const here = workspace();
+    const config = here.write("demo.json", "{}");
+    mkdirSync(join(here.home, "hubs"));
+    const hub = { url: "http://127.0.0.1:9", pid: process.pid, token: "secret", version: VERSION, config: [config] };
+    writeFileSync(join(here.home, "hubs", `${process.pid}.json`), JSON.stringify({ ...hub, ...record }));
+    return { here, config };
+  };
+
+  it("names that config where there is no other", async () => {
+    const { here, config } = besideHub();
+    const { code, stderr } = await here.runHere(["list"]);
+    expect(code).toBe(0);
+    expect(stderr.split("\n").slice(0, 2)).toEqual([
+      `note: There is no config here, but a hub with another one is running. To use it: --config ${config}`,
+      expect.stringContaining("Nothing to list"),
+    ]);
+  });
+
+  it("says nothing where the command has a config, or where only an editor's agent runs", async () => {
+    const { here } = besideHub();
+    here.configure({});
+    const configured = await here.runHere(["list", "--config", here.configFile]);
+    expect(configured).toMatchObject({ code: 0, stderr: expect.not.stringContaining("note:") });
+    const editor = besideHub({ editor: true });
+    expect((await editor.here.runHere(["list"])).stderr).not.toContain("note:");
   });
 });

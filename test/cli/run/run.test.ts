@@ -6,7 +6,7 @@ import { Conversations } from "../../../src/agent/conversation.ts";
 import { runCommandLine } from "../../../src/cli/program.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import { type ModelRequest, type ScriptedModel, startScriptedModel, type Turn } from "../../../src/testing/index.ts";
-import { Workspace } from "../run-cli.ts";
+import { misbehaving, Workspace } from "../run-cli.ts";
 import { type FakeStreams, fakeStreams } from "./fake-terminal.ts";
 import { eventually } from "../../support/eventually.ts";
 
@@ -19,6 +19,13 @@ const PLUGIN = `export default (api) => {
   api.registerTool({ name: "guarded", description: "Held back.", parameters: one, execute: async (id, p) => text("did " + p.text) });
   api.registerTool({ name: "fail", description: "Fails.", parameters: { type: "object" }, annotations: read, execute: async () => { throw new Error("The disk is full."); } });
 };`;
+
+/** Prints what was loaded. */
+const TRACER = `import { registerHooks } from "node:module";
+const urls = [];
+registerHooks({ load(url, context, next) { urls.push(url); return next(url, context); } });
+process.on("exit", () => process.stderr.write(urls.join("\\n")));
+`;
 
 const SKILL = `---
 name: greet
@@ -232,6 +239,20 @@ describe("[agent-08c] toolcrib run", () => {
     ]) {
       expect(await run(args)).toMatchObject({ code: 2, stdout: "" });
     }
+  });
+
+  it("[whole-28i] has the tools of servers and of its own in the first turn before any schema is compiled", async () => {
+    const other = new Workspace();
+    const tracer = other.write("tracer.mjs", TRACER);
+    const agent = { model: { baseUrl: `${model.url}/v1`, model: "one" } };
+    other.configure({ fine: misbehaving("ok") }, { agent });
+    const { code, stderr } = await other.run(["run", "hello there"], { nodeArgs: ["--import", tracer] });
+    expect(code, stderr).toBe(0);
+    const asked = model.requests.findLast(({ messages }) => messages.at(-1)?.text === "hello there");
+    expect(asked?.tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["fine__echo", "toolcrib_plan"]));
+    expect(stderr).toMatch(/\/src\/agent\/agent\.ts$/m);
+    expect(stderr).not.toMatch(/node_modules\/ajv\//);
+    other.remove();
   });
 
   it("says what to set where no model is", async () => {
