@@ -151,13 +151,16 @@ The config of another program works in its place: see [Dialects](#dialects). The
 
 Servers come from the file itself, then from the files of its \`import\` list, then from
 \`$TOOLCRIB_HOME/etc/mcp-servers.json\` if that exists. If an id occurs twice, the earlier one counts and a warning names
-both files. A file that is imported and missing, or an entry of it that cannot be used, is a warning; in the file itself
-it is an error.
+both files. A file that is imported and missing, or an entry of it that cannot be used, is a warning.
+
+A wrong value or an unknown key in the entry of a server stops that server, and the others start: \`status\`, \`list\`, \`doctor\`,
+the page and the log name the line and what is allowed. It also stops a role's own server of the same name, to which the rules
+of that entry apply. The same applies to a file that is changed while the hub runs. A wrong
+value anywhere else refuses the file, and an unknown key there is ignored with a warning. A config given in code is refused for
+a wrong value anywhere.
 
 In the file of another program, a bad entry is left out with a warning, as it is there; only if nothing usable is left
-is it an error.
-
-An unknown key is ignored with a warning; in the entry of a server it stops that server.`;
+is it an error.`;
 
 const REFERENCES = `## References
 
@@ -186,7 +189,7 @@ A config of these programs can be given with \`--config\` or listed in \`import\
 
 | dialect | recognised by | notes |
 |---|---|---|
-| \`toolcrib\` | the name \`toolcrib.json\`, or a key of this page beside \`mcpServers\` | checked strictly; snippets for other programs are valid |
+| \`toolcrib\` | the name \`toolcrib.json\`, or a key of this page beside \`mcpServers\` or \`servers\`, which is an object then | checked strictly; snippets for other programs are valid |
 | \`claude\` | \`mcpServers\` as an object | Claude Desktop, Claude Code, Cursor, Windsurf, Cline, Gemini CLI and others. Other keys of a client's own file are left alone. With Cline's keys \`timeout\` is seconds for a call |
 | \`vscode\` | \`servers\` as an object, or \`mcp.servers\` in a settings.json | \`\${input:my-id}\` becomes \`secret://env/MY_ID\`, and a warning names the variable to set; \`\${env:X}\`, \`\${workspaceFolder}\` and \`\${userHome}\` work |
 | \`list\` | \`servers\` as a list | entries with \`id\`; \`transport\` is a word or an object |

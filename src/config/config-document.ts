@@ -65,6 +65,8 @@ export class ConfigDocument {
   readonly warnings: readonly Diagnostic[];
   readonly #text: string;
   readonly #root: Node | undefined;
+  /** Paths as they are written, by the path as JSON at which their value is read. */
+  readonly #written = new Map<string, ConfigPath>();
   #lineStarts: number[] | undefined;
 
   private constructor(file: string, text: string, read: { value: unknown } | undefined) {
@@ -112,10 +114,39 @@ export class ConfigDocument {
     return new ConfigDocument(file, "", { value });
   }
 
+  /** Notes that the value read at `path` is written at another one, such as under another program's key: reports name that one. */
+  setWritten(path: ConfigPath, written: ConfigPath): void {
+    this.#written.set(JSON.stringify(path), written);
+  }
+
+  /** The path at which the value that is read at `path` is written. */
+  writtenPath(path: ConfigPath): ConfigPath {
+    for (let length = path.length; length > 0; length--) {
+      const written = this.#written.get(JSON.stringify(path.slice(0, length)));
+      if (written === undefined) continue;
+      const rest = path.slice(length);
+      if (written.at(-1) === path[length - 1]) return [...written, ...rest];
+      // Under another key the value may have another form.
+      const missing = rest.findIndex((_, index) => !this.#has([...written, ...rest.slice(0, index + 1)]));
+      return [...written, ...(missing === -1 ? rest : rest.slice(0, missing))];
+    }
+    return path;
+  }
+
+  #has(path: ConfigPath): boolean {
+    let here: unknown = this.value;
+    for (const step of path) {
+      if (typeof here !== "object" || here === null || !Object.hasOwn(here, step)) return false;
+      here = Reflect.get(here, step);
+    }
+    return true;
+  }
+
   /** A diagnostic at a path; if there is nothing, at the nearest thing around it. */
   report(path: ConfigPath, { severity, code, message, hint, atKey }: Report): Diagnostic {
-    const { line, column } = this.#place(this.#offsetOf(path, atKey ?? false));
-    return { severity, code, file: this.file, line, column, path: formatPath(path), message, hint };
+    const written = this.writtenPath(path);
+    const { line, column } = this.#place(this.#offsetOf(written, atKey ?? false));
+    return { severity, code, file: this.file, line, column, path: formatPath(written), message, hint };
   }
 
   #offsetOf(path: ConfigPath, atKey: boolean): number | undefined {

@@ -21,22 +21,21 @@ export function serverProblems(document: ConfigDocument, path: ConfigPath, entry
   const { command, url, transport, sandbox, isolation, replicas = 1 } = entry;
   // An image may define by itself what to run.
   if (command === undefined && url === undefined && sandboxImageOf(sandbox) === undefined) {
-    wrong([], "found neither command nor url; allowed is exactly one of them");
+    wrong([], "found neither command nor url; expected exactly one of them");
   }
-  if (command !== undefined && url !== undefined)
-    wrong([], "found both command and url; allowed is exactly one of them");
+  if (command !== undefined && url !== undefined) wrong([], "found both command and url; expected exactly one of them");
   if (command === undefined && url !== undefined && transport === "stdio") {
-    wrong(["transport"], 'found "stdio" with a url; allowed is "http" or "sse"');
+    wrong(["transport"], 'found "stdio" with a url; expected "http" or "sse"');
   }
   if (command !== undefined && url === undefined && transport !== undefined) {
     // A container may serve HTTP.
     const allowed = typeof sandbox === "object" && sandbox.port !== undefined ? "http" : "stdio";
     if (transport !== allowed)
-      wrong(["transport"], `found ${JSON.stringify(transport)} with a command; allowed is "${allowed}"`);
+      wrong(["transport"], `found ${JSON.stringify(transport)} with a command; expected "${allowed}"`);
   }
   // A url with references is judged when it is known, at connect time.
   if (url !== undefined && findReferences(url).length === 0 && !/^https?:\/\//i.test(url)) {
-    wrong(["url"], "found a text that is not a web address; allowed is https://…, or http://… on loopback");
+    wrong(["url"], "found a string that is not a web address; expected https://…, or http://… on loopback");
   }
   if (replicas > 1 && isolation !== "shared" && url === undefined) {
     wrong(["replicas"], `found ${replicas} with isolation "${isolation}"; only a shared server has replicas`);
@@ -96,7 +95,7 @@ export function configProblems(document: ConfigDocument, config: Config): Diagno
   for (const [index, entry] of config.sessions.allowHosts.entries()) {
     const hint = hostProblem(entry);
     if (hint === undefined) continue;
-    const message = `found ${JSON.stringify(entry.slice(0, 100))}; allowed is a name or an address, with or without a port, *.suffix, or a network such as 10.1.0.0/16`;
+    const message = `found ${JSON.stringify(entry.slice(0, 100))}; expected a name or an address, with or without a port, *.suffix, or a network such as 10.1.0.0/16`;
     problems.add(["sessions", "allowHosts", index], "wrong_value", message, hint);
   }
   defaultSandboxProblems(problems, ["sandbox"], config.sandbox);

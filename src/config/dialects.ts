@@ -6,6 +6,7 @@ import { ConfigSchema } from "../model/config.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { ServerSpec } from "../model/server-spec.ts";
 import type { ToolRules } from "../model/tool-rules.ts";
+import { compileGlob } from "../policy/glob.ts";
 import { ConfigDocument, type ConfigPath } from "./config-document.ts";
 import { expandVariables, VscodeInputs } from "./editor-variables.ts";
 import { ALL_TOOLS, type DialectRead, EntryReader, type FileDialect } from "./entry-reader.ts";
@@ -17,8 +18,7 @@ const CLIENT_FILES = new Set(
   cline_mcp_settings.json mcp_settings.json settings.json settings.local.json`.split(/\s+/),
 );
 
-/** Top-level keys by which a file with `mcpServers` is Toolcrib's own. */
-/** Not `env`, which Claude Code's settings have as well. */
+/** Top-level keys by which a file with servers is Toolcrib's own. Not `env`, which Claude Code's settings have as well. */
 const OWN_KEYS = Object.keys(ConfigSchema.shape).filter((key) => !["mcpServers", "$schema", "env"].includes(key));
 
 const OWN_FILE = /^toolcrib(?:\..*)?\.jsonc?$/;
@@ -29,13 +29,13 @@ export function detectDialect(value: unknown, file: string): FileDialect {
   if (!isJsonObject(value)) return "toolcrib";
   const name = basename(file);
   if (OWN_FILE.test(name)) return "toolcrib";
-  if (Array.isArray(value["servers"])) return "list";
-  if (Array.isArray(value["mcpServers"])) return "acp";
-  if (isJsonObject(value["mcpServers"])) {
-    const isOwn = OWN_KEYS.some((key) => Object.hasOwn(value, key)) || Array.isArray(objectAt(value, "env")["inherit"]);
-    return isClientFile(name) || !isOwn ? "claude" : "toolcrib";
-  }
-  if (isJsonObject(value["servers"])) return "vscode";
+  // Whoever wrote rules or limits beside the servers counts on them, whichever key and form the servers have.
+  const isOwn = OWN_KEYS.some((key) => Object.hasOwn(value, key)) || Array.isArray(objectAt(value, "env")["inherit"]);
+  const ofClient = isClientFile(name) || !isOwn;
+  if (Array.isArray(value["servers"])) return ofClient ? "list" : "toolcrib";
+  if (Array.isArray(value["mcpServers"])) return ofClient ? "acp" : "toolcrib";
+  if (isJsonObject(value["mcpServers"])) return ofClient ? "claude" : "toolcrib";
+  if (isJsonObject(value["servers"])) return ofClient ? "vscode" : "toolcrib";
   if (isOpenclaw(value, name)) return "openclaw";
   if (isJsonObject(value["mcp"]) && isJsonObject(value["mcp"]["servers"])) return "vscode";
   return "toolcrib";
@@ -70,7 +70,7 @@ export function readDialect(value: unknown, options: DialectOptions): DialectRea
   const reader = new EntryReader(document, dialect, { baseDir, userHome });
   if (Array.isArray(value)) return readList(value, [], reader);
   if (!isJsonObject(value)) {
-    reader.refuse([], "wrong_value", `found ${describeFound(value, "kind")}; allowed is an object`);
+    reader.refuse([], "wrong_value", `found ${describeFound(value, "kind")}; expected an object`);
     return reader.finish([]);
   }
   switch (dialect) {
@@ -100,7 +100,7 @@ export function parseConfigText(file: string, text: string): ConfigDocument {
 /** `mcpServers` as an object; undefined, with a problem noted, for anything else. */
 function serverMap(map: unknown, reader: EntryReader): JsonObject | undefined {
   if (isJsonObject(map)) return map;
-  const message = `found ${describeFound(map, "kind")}; allowed is an object of servers by id`;
+  const message = `found ${describeFound(map, "kind")}; expected an object of servers by id`;
   reader.refuse(["mcpServers"], "wrong_value", message);
   return undefined;
 }
@@ -179,6 +179,7 @@ function adaptTimeout(entry: JsonObject, at: ConfigPath, reader: EntryReader): v
   const file = basename(reader.document.file);
   const cline =
     ["autoApprove", "alwaysAllow"].some((key) => key in entry) ||
+    ("disabled" in entry && !("enabled" in entry)) ||
     entry["type"] === "streamableHttp" ||
     file === "cline_mcp_settings.json" ||
     file === "mcp_settings.json";
@@ -258,7 +259,20 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const readMap = (at: ConfigPath, map: JsonObject): ServerSpec[] =>
     reader
       .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader))
-      .map((spec) => (rules === undefined ? spec : { ...spec, tools: joinRules(spec.tools, rules) }));
+      .map((spec) => {
+        if (rules === undefined) return spec;
+        const tools = joinRules(spec.tools, rules, spec.toolPrefix ?? `${spec.id}__`);
+        if (tools?.allow?.length === 0) {
+          const hint = "name tools of servers as server__tool, or all of them as bundle-mcp";
+          reader.warn(
+            [...at, spec.id],
+            "no_tools",
+            "the lists of allowed tools leave none of this server's tools",
+            hint,
+          );
+        }
+        return { ...spec, tools };
+      });
 
   const shared = serversAt(value);
   const ofDefaults = serversAt(objectAt(agents, "defaults"));
@@ -302,23 +316,29 @@ function openclawRules({ allow, deny }: JsonObject): ToolRules | undefined {
   return Object.keys(rules).length === 0 ? undefined : rules;
 }
 
-/** The rules that allow only what both allow: of two lists of names those in both. */
-function joinRules(one: ToolRules | undefined, other: ToolRules | undefined): ToolRules | undefined {
+/** The rules that allow only what both allow. Names in them are a server's own, or have the prefix of its public ones. */
+function joinRules(one: ToolRules | undefined, other: ToolRules | undefined, prefix = ""): ToolRules | undefined {
   if (one === undefined || other === undefined) return one ?? other;
   const deny = [...(one.deny ?? []), ...(other.deny ?? [])];
   const [a, b] = [one.allow, other.allow];
+  const formsOf = (pattern: string): readonly string[] => [pattern, `${prefix}${pattern}`];
+  const within = (name: string, list: readonly string[]): boolean =>
+    list.some((pattern) => formsOf(pattern).some((wide) => formsOf(name).some((narrow) => covers(wide, narrow))));
   const allow =
     a === undefined || b === undefined
       ? (a ?? b)
-      : a.includes("*")
-        ? b
-        : b.includes("*")
-          ? a
-          : a.filter((name) => b.includes(name));
+      : [...new Set([...a.filter((name) => within(name, b)), ...b.filter((name) => within(name, a))])];
   // What asks is offered, whatever is allowed.
   const ask =
     allow && one.ask?.flatMap((name) => (name === ALL_TOOLS[0] ? allow : ALL_TOOLS.includes(name) ? [] : [name]));
   return { ...one, ...other, ...(ask && { ask }), ...(allow && { allow }), ...(deny.length > 0 && { deny }) };
+}
+
+/** Whether one pattern matches whatever another one does. Of two that overlap it says no: less is allowed then. */
+function covers(wide: string, narrow: string): boolean {
+  if (wide === narrow) return true;
+  // `?` would match the star of the other pattern as if it were one character.
+  return !(wide.includes("?") && /[*?]/.test(narrow)) && compileGlob(wide)(narrow);
 }
 
 function objectAt(value: JsonObject, key: string): JsonObject {
@@ -405,7 +425,7 @@ function readList(list: unknown, path: readonly string[], reader: EntryReader): 
     const at = [...path, index];
     const label = isJsonObject(raw) ? (raw["id"] ?? raw["name"]) : undefined;
     if (!isJsonObject(raw) || typeof label !== "string" || label === "") {
-      reader.refuse(at, "wrong_server", "found an entry without id and name; allowed is an object with an id");
+      reader.refuse(at, "wrong_server", "found an entry without id and name; expected an object with an id");
       continue;
     }
     const id = reader.validId(label, at, taken);

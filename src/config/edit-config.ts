@@ -87,7 +87,8 @@ export function textWithoutServer(file: string, before: string | null, id: strin
 
 function removalOf(file: string, id: string): Change {
   return (text, servers) => {
-    requireServer(file, id, servers);
+    // Whatever it is.
+    if (!Object.hasOwn(servers, id)) requireServer(file, id, servers);
     return removeProperty(text, ["mcpServers", id]);
   };
 }
@@ -247,6 +248,11 @@ function editableServers(file: string, text: string): JsonObject {
 function requireServer(file: string, id: string, servers: JsonObject): JsonObject {
   const entry = Object.hasOwn(servers, id) ? servers[id] : undefined;
   if (isJsonObject(entry)) return entry;
+  if (entry !== undefined) {
+    throw new ToolcribError("conflict", `The entry of ${JSON.stringify(id)} in ${file} is not an object.`, {
+      hint: "Correct it in the file, or remove the server.",
+    });
+  }
   const meant = findNearest(id, Object.keys(servers));
   throw new ToolcribError("not_found", `${file} has no server ${JSON.stringify(id)}`, {
     hint:
@@ -260,10 +266,7 @@ function requireServer(file: string, id: string, servers: JsonObject): JsonObjec
 function checkEntry(id: string, entry: ServerEntryInput): void {
   const badId = ServerIdSchema.safeParse(id).error?.issues[0];
   if (badId !== undefined) {
-    throw new ToolcribError(
-      "invalid_arguments",
-      `${JSON.stringify(id)} is not a valid id; allowed is ${badId.message}`,
-    );
+    throw new ToolcribError("invalid_arguments", `${JSON.stringify(id)} is not a valid id; expected ${badId.message}`);
   }
   const document = ConfigDocument.ofValue("entry", entry);
   const { output, problems, warnings } = validateConfig(document, [], entry, ServerEntrySchema, entryNode());

@@ -14,7 +14,7 @@ import { validateConfig } from "./validate-config.ts";
 export type FileDialect = "toolcrib" | "claude" | "vscode" | "list" | "openclaw" | "acp";
 
 /** Or the client whose file it is, where that is known beforehand. */
-type DialectName = FileDialect | ClientId;
+export type DialectName = FileDialect | ClientId;
 
 export interface DialectRead {
   readonly dialect: DialectName;
@@ -30,7 +30,7 @@ export interface DialectRead {
   readonly own: readonly string[];
 }
 
-export const NOT_A_SERVER = "found something that is not an object; allowed is an object that describes a server";
+export const NOT_A_SERVER = "found something that is not an object; expected an object that describes a server";
 
 /** Reads the entries of one file and collects what there is to say about them. */
 export class EntryReader {
@@ -201,11 +201,6 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
     setDefault(draft, "url", value);
     setDefault(draft, "transport", "http");
   },
-  tools(draft, value) {
-    // Copilot CLI: a list of the tools that are offered.
-    if (!Array.isArray(value)) setDefault(draft, "tools", value);
-    else if (!value.includes("*")) draft["tools"] = { allow: value };
-  },
   workingDir: (draft, value) => setDefault(draft, "cwd", value),
   workingDirectory: (draft, value) => setDefault(draft, "cwd", value),
   environment: (draft, value, note) => setDefault(draft, "env", textRecord(value, "environment", note)),
@@ -220,7 +215,7 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   allowedAgentRoles: setRoles,
   allowedRoles: setRoles,
   restartOnCrash(draft, value) {
-    if (value === false) draft["restart"] = false;
+    if (value !== true) draft["restart"] = value;
   },
   maxRestarts: (draft, value) => setRestart(draft, "max", value),
   restartDelayMs: (draft, value) => setRestart(draft, "initialDelay", value),
@@ -247,10 +242,26 @@ export function renameKeys(raw: JsonObject, note: Note): JsonObject {
   // Own names first: where a file has both, the foreign one does not override.
   const entries = Object.entries(raw).filter(([key, value]) => value !== null && !IGNORED_KEYS.has(key));
   for (const [key, value] of entries) if (!Object.hasOwn(KEY_ALIASES, key)) draft[key] = value;
+  // Copilot CLI: a list of the tools that are offered.
+  if (Array.isArray(draft["tools"])) {
+    if (draft["tools"].includes("*")) delete draft["tools"];
+    else draft["tools"] = { allow: draft["tools"] };
+  }
   for (const [key, value] of entries) if (Object.hasOwn(KEY_ALIASES, key)) KEY_ALIASES[key]?.(draft, value, note);
   setApproved(draft, [raw["autoApprove"], raw["alwaysAllow"]].flat());
   splitCommand(draft);
   return draft;
+}
+
+/** The key of the entry that became this key of Toolcrib's own. */
+export function writtenKey(raw: JsonObject, key: string): string {
+  if (Object.hasOwn(raw, key)) return key;
+  const isSource = (each: string): boolean =>
+    Object.hasOwn(
+      renameKeys({ [each]: raw[each] }, () => {}),
+      key,
+    );
+  return Object.keys(raw).find(isSource) ?? key;
 }
 
 function setDefault(draft: JsonObject, key: string, value: unknown): void {
@@ -279,6 +290,9 @@ function setRestart(draft: JsonObject, key: string, value: unknown): void {
  * write by themselves.
  */
 function setApproved(draft: JsonObject, approved: readonly unknown[]): void {
+  // As with other rules, what is not a name stays, for the message that says what is allowed.
+  const wrong = approved.filter((name) => !["string", "boolean", "undefined"].includes(typeof name) && name !== null);
+  if (wrong.length > 0) addRules(draft, "ask", wrong);
   const names = approved.filter((name) => typeof name === "string");
   if (names.length === 0 || names.includes("*")) return;
   const tools = isJsonObject(draft["tools"]) ? draft["tools"] : {};
@@ -288,10 +302,12 @@ function setApproved(draft: JsonObject, approved: readonly unknown[]): void {
 
 function addRules(draft: JsonObject, list: "allow" | "ask" | "deny", value: unknown): void {
   // An empty list of the other program means "no rule"; an empty allow list here would forbid everything.
-  if (!Array.isArray(value) || value.length === 0) return;
-  const tools = isJsonObject(draft["tools"]) ? draft["tools"] : {};
-  const before: unknown[] = Array.isArray(tools[list]) ? tools[list] : [];
-  draft["tools"] = { ...tools, [list]: [...before, ...value] };
+  if (Array.isArray(value) && value.length === 0) return;
+  const { tools = {} } = draft;
+  const before = isJsonObject(tools) ? (tools[list] ?? []) : undefined;
+  // Rules of our own that have another form stay, for the message that says what is allowed.
+  if (!isJsonObject(tools) || !Array.isArray(before)) return;
+  draft["tools"] = { ...tools, [list]: Array.isArray(value) ? [...before, ...value] : value };
 }
 
 /** `command: ["npx", "-y", "x"]` in one list, or `{"path", "args", "env"}` in one object. */
@@ -334,7 +350,7 @@ function textList(value: unknown, key: string, note: Note): unknown {
 
 function asText(value: unknown, path: (string | number)[], note: Note): unknown {
   if (typeof value !== "number" && typeof value !== "boolean") return value;
-  note(path, `a ${typeof value} was found where a text is expected; it is used as text`);
+  note(path, `found a ${typeof value} where a string is expected; it is used as a string`);
   return String(value);
 }
 

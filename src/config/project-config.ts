@@ -285,7 +285,8 @@ function describeDetector(entry: DetectorEntry, baseDir: string): string {
 
 function describeStart(spec: ServerSpec): string {
   const { command, args = [], url, env = {}, headers = {}, auth = {}, cwd, sandbox, allowHttp, enabled } = spec;
-  const { inherit = [] } = spec;
+  const { inherit = [], problem } = spec;
+  const hasNone = command === undefined && url === undefined && problem !== undefined;
   const target = url ?? (command === undefined ? `image ${JSON.stringify(sandbox)}` : commandLine([command, ...args]));
   const texts = Object.entries(auth).flatMap(([key, value]) =>
     typeof value === "string" ? [[`auth.${key}`, value] as const] : [],
@@ -299,13 +300,14 @@ function describeStart(spec: ServerSpec): string {
     return `${name}=${isSecret ? MASK : quoted(value)}`;
   });
   return [
-    target,
+    ...(hasNone ? [] : [target]),
     ...(cwd === undefined ? [] : [`in ${quoted(cwd)}`]),
     ...(values.length === 0 ? [] : [`with ${values.join(" ")}`]),
     ...(inherit.length === 0 ? [] : [`and from your environment ${inherit.map(quoted).join(" ")}`]),
     ...(sandbox === undefined || command === undefined ? [] : [`sandbox ${JSON.stringify(sandbox)}`]),
     ...(allowHttp === true ? ["(plain http)"] : []),
     ...(enabled ? [] : ["(disabled)"]),
+    ...(problem === undefined ? [] : ["(not started: its entry has an error)"]),
   ].join(" ");
 }
 

@@ -7,7 +7,7 @@ import { type Config, type ConfigInput, ConfigSchema, type Limits } from "../mod
 import { systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic, LoadedConfig } from "../model/loaded-config.ts";
-import type { ServerEntry, ServerSpec } from "../model/server-spec.ts";
+import { type ServerEntry, ServerEntrySchema, type ServerSpec } from "../model/server-spec.ts";
 import {
   asSkipped,
   type ConfigDocument,
@@ -19,9 +19,9 @@ import {
   renderDiagnostic,
 } from "./config-document.ts";
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
-import { configNode } from "./config-schema.ts";
+import { configNode, entryNode } from "./config-schema.ts";
 import { adaptOwnEntry, dropHttpType, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
-import { asUnusable, EntryReader } from "./entry-reader.ts";
+import { asUnusable, type DialectName, EntryReader, writtenKey } from "./entry-reader.ts";
 import { VscodeInputs } from "./editor-variables.ts";
 import { clientFilesIn, expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
@@ -60,7 +60,7 @@ export async function readConfig(
 ): Promise<LoadedConfig> {
   const { env, cwd, home, isProject = false } = options;
   const baseDir = options.baseDir ?? (file === null ? resolve(cwd) : dirname(file));
-  const primary = readOwnLayer(document, baseDir, userHome(env));
+  const primary = readOwnLayer(document, { baseDir, userHome: userHome(env), inCode: options.config !== undefined });
   const fromEnv = limitsFromEnv(isProject ? {} : env);
   const problems = [...document.errors, ...primary.problems, ...fromEnv.problems];
   const warnings = [...document.warnings, ...primary.warnings, ...fromEnv.warnings];
@@ -89,12 +89,13 @@ export async function readConfig(
   const merged = mergeLayers([{ file: document.file, servers: own }, ...imported], warnings);
   const servers = merged.map((spec) => withServerDefaults(spec, { config, baseDir }));
   if (servers.length > config.limits.servers) {
-    const message = `found ${servers.length} servers in all; allowed are ${config.limits.servers}`;
+    const message = `found ${servers.length} servers in all; the limit is ${config.limits.servers}`;
     problems.push(document.report(["limits", "servers"], { severity: "error", code: "too_many_servers", message }));
   }
   if (problems.length > 0) throw invalidConfigError(problems);
   const files = [...(file === null ? [] : [file]), ...imports.files];
-  return { config, file, baseDir, servers, warnings, files, inCode: options.config !== undefined };
+  const { unusable } = primary;
+  return { config, file, baseDir, servers, warnings, unusable, files, inCode: options.config !== undefined };
 }
 
 interface OwnLayer {
@@ -102,58 +103,158 @@ interface OwnLayer {
   readonly servers: ServerSpec[];
   readonly problems: readonly Diagnostic[];
   readonly warnings: readonly Diagnostic[];
+  readonly unusable?: LoadedConfig["unusable"];
 }
 
-/** The file itself. A bad entry is an error in a Toolcrib config; in another program's file the entry is left out. */
-function readOwnLayer(document: ConfigDocument, baseDir: string, user: string): OwnLayer {
+interface OwnPlace {
+  readonly baseDir: string;
+  readonly userHome: string;
+  /** A program that gives a wrong entry gets an error, not a server that does not start. */
+  readonly inCode: boolean;
+}
+
+/** The file itself. A bad entry costs its server: in a Toolcrib config it fails, in another program's file it is left out. */
+function readOwnLayer(document: ConfigDocument, place: OwnPlace): OwnLayer {
   // After a syntax error the rest of the text cannot be relied on.
   if (document.errors.length > 0) return { config: defaults(), servers: [], problems: [], warnings: [] };
   const value = document.value === undefined ? {} : document.value;
-  if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, baseDir, user);
+  if (detectDialect(value, document.file) === "toolcrib") return readToolcribFile(document, value, place);
+  const { baseDir, userHome: user } = place;
   const read = readDialect(value, { file: document.file, document, baseDir, userHome: user });
   const config = {
     ...defaults(),
     mcpServers: Object.fromEntries(read.servers.map((spec) => [spec.id, entryOf(spec)])),
     roles: read.roles,
   };
-  const warnings = [...(read.dialect === "claude" ? unknownTopKeys(document, value) : []), ...read.warnings];
+  const known = OTHER_TOP_KEYS[read.dialect];
+  const warnings = [...(known === undefined ? [] : unknownTopKeys(document, value, known)), ...read.warnings];
   const servers = [...read.servers, ...serversOfRoles(read.roleServers)];
   if (servers.length === 0) return { config, servers, problems: read.problems, warnings };
   const skipped = read.problems.map((problem) => asSkipped(problem, "this server is left out"));
   return { config, servers, problems: [], warnings: [...warnings, ...skipped] };
 }
 
-function readToolcribFile(document: ConfigDocument, value: unknown, baseDir: string, user: string): OwnLayer {
+function readToolcribFile(
+  document: ConfigDocument,
+  value: unknown,
+  { baseDir, userHome: user, inCode }: OwnPlace,
+): OwnLayer {
   const reader = new EntryReader(document, "toolcrib", { baseDir, userHome: user });
   const own = withOwnKeys(value, reader);
-  const { output, problems, warnings } = validateConfig(document, [], own, ConfigSchema, configNode());
-  if (output === undefined) return { config: defaults(), servers: [], problems, warnings };
-  const found = {
-    problems: [...problems, ...configProblems(document, output)],
-    warnings: [...reader.warnings, ...configWarnings(document, output)],
-  };
-  const ofServers = new Set<Diagnostic>();
-  const specsAt = (path: ConfigPath, entries: Readonly<Record<string, ServerEntry>>): ServerSpec[] =>
-    Object.entries(entries).map(([id, entry]) => {
-      const at = [...path, id];
-      found.problems.push(...serverProblems(document, at, entry));
-      found.warnings.push(...serverWarnings(document, at, entry));
-      const spec: ServerSpec = { ...entry, id, origin: { file: document.file, dialect: "toolcrib" }, baseDir };
-      const inEntry = [`${formatPath(at)}.`, `${formatPath(at)}[`];
-      const unknown = warnings.filter(({ path: where }) => inEntry.some((start) => where.startsWith(start)));
-      if (unknown.length === 0) return spec;
-      for (const warning of unknown) ofServers.add(warning);
-      const wrong = unknown.map(asUnusable);
-      found.warnings.push(...wrong.map((problem) => asSkipped(problem, "this server is not started")));
-      return { ...spec, problem: wrong.map(renderDiagnostic).join("; ") };
+  const entries = entryPaths(own).map((path) => new FileEntry(document, path));
+  const inEntries = (found: readonly Diagnostic[]): boolean =>
+    found.every((problem) => entries.some((entry) => entry.contains(problem)));
+  /** Gives the entries what is in them, and returns the rest. */
+  const share = (found: readonly Diagnostic[], as = (each: Diagnostic) => each): Diagnostic[] =>
+    found.filter((each) => {
+      const entry = entries.find((one) => one.contains(each));
+      entry?.problems.push(as(each));
+      return entry === undefined;
     });
-  const shared = specsAt(["mcpServers"], output.mcpServers);
-  const ofRoles = Object.entries(output.roles).map(([role, { mcpServers = {} }]): [string, ServerSpec[]] => [
-    role,
-    specsAt(["roles", role, "mcpServers"], mcpServers),
-  ]);
-  found.warnings.push(...warnings.filter((warning) => !ofServers.has(warning)));
-  return { config: output, servers: [...shared, ...serversOfRoles(Object.fromEntries(ofRoles))], ...found };
+
+  const first = validateConfig(document, [], own, ConfigSchema, configNode());
+  const { warnings } = first;
+  const refused = (): OwnLayer => ({ config: defaults(), servers: [], problems: first.problems, warnings });
+  let { output } = first;
+  if (output === undefined) {
+    if (inCode || !inEntries(first.problems)) return refused();
+    share(first.problems);
+    const wrong = entries.filter(({ problems }) => problems.length > 0).map(({ path }) => path);
+    ({ output } = validateConfig(document, [], wrong.reduce(withoutPath, own), ConfigSchema, configNode()));
+    if (output === undefined) return refused();
+  }
+
+  const config = output;
+  const found = [
+    ...configProblems(document, config),
+    ...entries.flatMap(({ path }) => {
+      const entry = entryAt(config, path);
+      return entry === undefined ? [] : serverProblems(document, path, entry);
+    }),
+  ];
+  const outside = inCode ? found : share(found);
+  const others = share(warnings, asUnusable);
+  const told = [...reader.warnings, ...configWarnings(document, config)];
+  const unusable = new Map<string, readonly Diagnostic[]>();
+  // Without a prototype: a role may be called `constructor`.
+  const byRole: Record<string, ServerSpec[]> = Object.create(null);
+  const shared: ServerSpec[] = [];
+  const taken = new Set(Object.keys(config.mcpServers));
+  for (const { path, role, problems: wrong } of entries) {
+    const key = String(path.at(-1));
+    const entry = entryAt(config, path);
+    const id = entry === undefined ? reader.validId(key, path, taken) : key;
+    const spec: ServerSpec = {
+      ...(entry ?? usableParts(document, own, path)),
+      id,
+      origin: { file: document.file, dialect: "toolcrib" },
+      baseDir,
+    };
+    if (entry !== undefined) told.push(...serverWarnings(document, path, entry));
+    told.push(...wrong.map((problem) => asSkipped(problem, "this server is not started")));
+    const list = role === undefined ? shared : (byRole[role] ??= []);
+    list.push(wrong.length === 0 ? spec : { ...spec, problem: wrong.map(renderDiagnostic).join("; ") });
+    if (wrong.length > 0) unusable.set(role === undefined ? id : `${id}@${role}`, wrong);
+  }
+  const servers = [...shared, ...serversOfRoles(byRole)];
+  // Whoever has to correct the file anyway learns everything at once.
+  const problems = outside.length === 0 ? [] : [...first.problems, ...found];
+  return { config, servers, problems, warnings: [...told, ...others], unusable };
+}
+
+/** Where a file has an entry of a server, and what is wrong in it. */
+class FileEntry {
+  readonly path: ConfigPath;
+  readonly problems: Diagnostic[] = [];
+  readonly #at: string;
+
+  constructor(document: ConfigDocument, path: ConfigPath) {
+    this.path = path;
+    this.#at = formatPath(document.writtenPath(path));
+  }
+
+  /** The role whose server it is. */
+  get role(): string | undefined {
+    return this.path[0] === "roles" ? String(this.path[1]) : undefined;
+  }
+
+  contains({ path }: Diagnostic): boolean {
+    return path === this.#at || path.startsWith(`${this.#at}.`) || path.startsWith(`${this.#at}[`);
+  }
+}
+
+function entryPaths(config: unknown): ConfigPath[] {
+  const below = (value: unknown, path: ConfigPath): ConfigPath[] =>
+    isJsonObject(value) && isJsonObject(value["mcpServers"])
+      ? Object.keys(value["mcpServers"]).map((id) => [...path, "mcpServers", id])
+      : [];
+  const roles = isJsonObject(config) && isJsonObject(config["roles"]) ? config["roles"] : {};
+  return [...below(config, []), ...Object.entries(roles).flatMap(([role, value]) => below(value, ["roles", role]))];
+}
+
+function entryAt({ mcpServers, roles }: Config, path: ConfigPath): ServerEntry | undefined {
+  const map = path[0] === "roles" ? roles[String(path[1])]?.mcpServers : mcpServers;
+  const id = String(path.at(-1));
+  return map !== undefined && Object.hasOwn(map, id) ? map[id] : undefined;
+}
+
+/** A copy without what is at the path. */
+function withoutPath(value: unknown, [step = "", ...rest]: ConfigPath): unknown {
+  if (!isJsonObject(value)) return value;
+  const { [step]: inner, ...others } = value;
+  return rest.length === 0 ? others : { ...others, [step]: withoutPath(inner, rest) };
+}
+
+/** An entry without the keys that have a wrong value, to show what it describes. It is never started. */
+function usableParts(document: ConfigDocument, config: unknown, path: ConfigPath): ServerEntry {
+  const raw = path.reduce<unknown>((value, step) => (isJsonObject(value) ? value[step] : undefined), config);
+  const right = Object.entries(isJsonObject(raw) ? raw : {}).flatMap(([key, value]) => {
+    const { output } = validateConfig(document, path, { [key]: value }, ServerEntrySchema, entryNode());
+    return Object.entries(output ?? {}).filter(([known]) => known === key);
+  });
+  const entry: ServerEntry = { ...ServerEntrySchema.parse({}), ...Object.fromEntries(right) };
+  // Where it is not known who may see it, no one does.
+  return isJsonObject(raw) && "roles" in raw && entry.roles === undefined ? { ...entry, roles: [] } : entry;
 }
 
 /**
@@ -166,16 +267,28 @@ function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   const config: JsonObject = isJsonObject(servers) ? rest : { ...value };
   const known = new VscodeInputs(inputs, ["inputs"], reader);
   if (Array.isArray(inputs)) delete config["inputs"];
-  const adapted = (map: JsonObject, path: ConfigPath, prepare = (entry: JsonObject) => entry): JsonObject =>
+  const adapted = (
+    map: JsonObject,
+    path: ConfigPath,
+    { written = path, prepare = (entry: JsonObject) => entry } = {},
+  ): JsonObject =>
     Object.fromEntries(
-      Object.entries(map).map(([id, entry]) => [
-        id,
-        isJsonObject(entry) ? adaptOwnEntry(prepare(entry), [...path, id], reader, known) : entry,
-      ]),
+      Object.entries(map).map(([id, raw]) => {
+        const at = [...written, id];
+        reader.document.setWritten([...path, id], at);
+        if (!isJsonObject(raw)) return [id, raw];
+        const entry = adaptOwnEntry(prepare(raw), at, reader, known);
+        for (const key of Object.keys(entry)) {
+          reader.document.setWritten([...path, id, key], [...at, writtenKey(raw, key)]);
+        }
+        return [id, entry];
+      }),
     );
   const own = config["mcpServers"] ?? {};
   if (isJsonObject(own) && ("mcpServers" in config || isJsonObject(servers))) {
-    const foreign = isJsonObject(servers) ? adapted(servers, ["servers"], (entry) => dropHttpType({ ...entry })) : {};
+    const foreign = isJsonObject(servers)
+      ? adapted(servers, ["mcpServers"], { written: ["servers"], prepare: (entry) => dropHttpType({ ...entry }) })
+      : {};
     config["mcpServers"] = { ...foreign, ...adapted(own, ["mcpServers"]) };
   }
   if (isJsonObject(config["roles"])) {
@@ -190,17 +303,23 @@ function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   return config;
 }
 
+/** By dialect: top-level keys that are not ours. Files of the other dialects are full of them. */
+const OTHER_TOP_KEYS: Partial<Record<DialectName, readonly string[]>> = {
+  claude: [],
+  vscode: ["servers", "inputs", "mcp"],
+};
+
 /** Other keys of a client's own file are that client's; elsewhere they are likely a mistyped key of ours. */
-function unknownTopKeys(document: ConfigDocument, value: unknown): Diagnostic[] {
+function unknownTopKeys(document: ConfigDocument, value: unknown, others: readonly string[]): Diagnostic[] {
   if (!isJsonObject(value) || isClientFile(basename(document.file))) return [];
-  const known = Object.keys(ConfigSchema.shape);
+  const known = [...Object.keys(ConfigSchema.shape), ...others];
   return Object.keys(value)
     .filter((key) => !known.includes(key))
     .map((key) => unknownKey(document, [key], key, known));
 }
 
 function defaults(): Config {
-  return ConfigSchema.parse({});
+  return ConfigSchema.parse({}, { jitless: true });
 }
 
 function entryOf({ id: _id, origin: _origin, baseDir: _baseDir, ...entry }: ServerSpec): ServerEntry {
@@ -380,7 +499,10 @@ export function withHubSandbox({ file, servers }: ServerLayer, config: Config, w
   return { file, servers: specs };
 }
 
-/** Earlier layers win. */
+/**
+ * Earlier layers win. The rules of a shared server apply to one that takes its place, wherever that is from: where not all of
+ * them are known, neither is started.
+ */
 export function mergeLayers(layers: readonly ServerLayer[], warnings: Diagnostic[]): ServerSpec[] {
   const byId = new Map<string, ServerSpec>();
   for (const { file, servers } of layers) {
@@ -390,7 +512,10 @@ export function mergeLayers(layers: readonly ServerLayer[], warnings: Diagnostic
       else warnings.push(duplicateServer(spec.id, file, earlier.origin.file));
     }
   }
-  return [...byId.values()];
+  return [...byId.values()].map((spec) => {
+    const shared = spec.replaces === undefined ? undefined : byId.get(spec.replaces)?.problem;
+    return shared === undefined ? spec : { ...spec, problem: [spec.problem ?? [], shared].flat().join("; ") };
+  });
 }
 
 /**
@@ -436,8 +561,8 @@ export function limitsFromEnv(env: NodeJS.ProcessEnv): LimitsFromEnv {
       const hint = `did you mean ${meant}?`;
       warnings.push(fileDiagnostic("environment", name, { severity: "warning", code: "unknown_key", message, hint }));
     } else if (!/^\d{1,15}$/.test(text.trim()) || Number(text) === 0) {
-      const found = text.length > 40 ? "a text" : JSON.stringify(text);
-      const message = `found ${found}; allowed is ${describeAllowed(node)}`;
+      const found = text.length > 40 ? "a string" : JSON.stringify(text);
+      const message = `found ${found}; expected ${describeAllowed(node)}`;
       problems.push(fileDiagnostic("environment", name, { severity: "error", code: "wrong_value", message }));
     } else limits[key] = Number(text);
   }

@@ -28,8 +28,7 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
     throw invalidConfigError([document.report([], { severity: "error", code: "wrong_server", message, hint })]);
   };
   const checked = ServerIdSchema.safeParse(id);
-  if (!checked.success)
-    refuse(`this id is not allowed; allowed is ${checked.error.issues[0]?.message ?? "another one"}`);
+  if (!checked.success) refuse(`this id is not allowed; expected ${checked.error.issues[0]?.message ?? "another one"}`);
   if (!isJsonObject(raw)) return refuse(NOT_A_SERVER);
   const { servers, problems, warnings, own } = readClaudeEntry(id, raw, document, { baseDir, userHome });
   if (own.length > 0) refuse("this entry starts Toolcrib itself");

@@ -3,6 +3,7 @@ import type { z } from "zod";
 import { findNearest } from "../base/near-matches.ts";
 import { isJsonObject } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
+import { maskTokens } from "../secrets/mask.ts";
 import type { ConfigDocument, ConfigPath } from "./config-document.ts";
 import type { SchemaNode } from "./config-schema.ts";
 
@@ -65,22 +66,25 @@ function describeIssue(place: Place, issue: z.core.$ZodIssue, before: ConfigPath
     place.document.report([...place.path, ...inner], { severity: "error", code: "wrong_value", message, atKey }),
   ];
   if (issue.code === "invalid_key") {
-    return report(`this name is not allowed; allowed is ${issue.issues[0]?.message ?? "another name"}`, true);
+    return report(`this name is not allowed; expected ${issue.issues[0]?.message ?? "another name"}`, true);
   }
   if (issue.code === "unrecognized_keys") {
-    const keys = node === undefined ? "" : `; allowed is ${Object.keys(node.properties ?? {}).join(", ")}`;
+    const keys = node === undefined ? "" : `; expected ${Object.keys(node.properties ?? {}).join(", ")}`;
     return report(`unknown key ${issue.keys.join(", ")}${keys}`);
   }
   const allowed =
     issue.code === "invalid_format" || issue.code === "custom" || node === undefined
       ? issue.message
       : describeAllowed(node);
-  if (found === undefined) return report(`is missing; allowed is ${allowed}`);
-  return report(`found ${describeFound(found, canShow(inner) ? "value" : "kind")}; allowed is ${allowed}`);
+  if (found === undefined) return report(`is missing; expected ${allowed}`);
+  return report(`found ${describeFound(found, canShow(inner) ? "value" : "kind")}; expected ${allowed}`);
 }
 
 function canShow(path: ConfigPath): boolean {
-  return path.at(-1) === "type" || !path.some((step) => typeof step === "string" && SECRET_PLACES.has(step));
+  // In place of a server's entry may be its command line.
+  if (path.at(-2) === "mcpServers") return false;
+  const isKindOfLogin = path.at(-2) === "auth" && path.at(-1) === "type";
+  return isKindOfLogin || !path.some((step) => typeof step === "string" && SECRET_PLACES.has(step));
 }
 
 function valueAt(value: unknown, path: ConfigPath): unknown {
@@ -247,7 +251,7 @@ export function describeAllowed(node: SchemaNode): string {
   if (node.enum !== undefined) return joinOr(node.enum.map((value) => JSON.stringify(value)));
   switch (node.type) {
     case "string":
-      return (node.minLength ?? 0) > 0 ? "a text that is not empty" : "a text";
+      return (node.minLength ?? 0) > 0 ? "a non-empty string" : "a string";
     case "integer":
       return `a whole number${describeBound(node)}`;
     case "number":
@@ -257,10 +261,10 @@ export function describeAllowed(node: SchemaNode): string {
     case "null":
       return "null";
     case "array":
-      return `a list${node.items?.type === "string" ? " of texts" : ""}`;
+      return `a list${node.items?.type === "string" ? " of strings" : ""}`;
     case "object": {
       const values = node.additionalProperties;
-      return typeof values === "object" && values.type === "string" ? "an object of texts" : "an object";
+      return typeof values === "object" && values.type === "string" ? "an object of strings" : "an object";
     }
     default:
       return "any value";
@@ -275,8 +279,8 @@ export function describeFound(value: unknown, show: "value" | "kind"): string {
   if (isJsonObject(value)) return "an object";
   if (value === "") return "an empty text";
   const shown = JSON.stringify(value);
-  if (show === "value" && shown !== undefined && shown.length <= 42) return shown;
-  return typeof value === "string" ? "a text" : `a ${typeof value}`;
+  if (show === "value" && shown !== undefined && shown.length <= 42 && maskTokens(shown) === shown) return shown;
+  return typeof value === "string" ? "a string" : `a ${typeof value}`;
 }
 
 function describeBound(node: SchemaNode): string {

@@ -326,7 +326,7 @@ const LimitsSchema = z.strictObject({
     .min(0)
     .default(750)
     .describe(
-      "Milliseconds that a client's first lists wait for servers that are starting, if others are there. A client is notified of those that come later.",
+      "Milliseconds that a client's handshake and first lists together wait for servers that are starting, if others are there. A client is notified of those that come later.",
     ),
 });
 

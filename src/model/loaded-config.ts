@@ -15,6 +15,8 @@ export interface LoadedConfig {
   /** Those of the file, of its imports and of the home's etc/mcp-servers.json. Strings keep their references. */
   readonly servers: ServerSpec[];
   readonly warnings: Diagnostic[];
+  /** Problems in entries of the file, by the id of the server, which is not started. */
+  readonly unusable?: ReadonlyMap<string, readonly Diagnostic[]>;
   /** Absolute paths of everything it was read from, also of imports that are missing: they may come. */
   readonly files: readonly string[];
   /** True if it was given in code and so cannot be loaded again. */

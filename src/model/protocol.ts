@@ -17,6 +17,16 @@ export const SUBSCRIPTION_KEY = "io.modelcontextprotocol/subscriptionId";
 export const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 
 export const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
+
+/** How servers of both generations report on a task. */
+export const LEGACY_REPORT = "notifications/tasks/status";
+export const MODERN_REPORT = "notifications/tasks";
+
+/** Doors pass on the state alone: the result of a task comes with a use of its tool. */
+export function isTaskReport(method: string): boolean {
+  return method === LEGACY_REPORT || method === MODERN_REPORT;
+}
+
 /** In `_meta` of what belongs to a task of 2025-11-25. */
 export const RELATED_TASK = "io.modelcontextprotocol/related-task";
 

@@ -399,9 +399,9 @@ export interface ServerSpec extends ServerEntry {
   readonly fromProject?: true;
 }
 
-/** Whether it waits for its first use, once its lists are known. */
-export function isLazy({ start, hubStart }: Pick<ServerSpec, "start" | "hubStart">): boolean {
-  return (start ?? hubStart) === "lazy";
+/** Whether it waits for its first use, once its lists are known. One that cannot be started says so at once. */
+export function isLazy({ start, hubStart, problem }: Pick<ServerSpec, "start" | "hubStart" | "problem">): boolean {
+  return problem === undefined && (start ?? hubStart) === "lazy";
 }
 
 /** Milliseconds without use after which it is stopped; undefined for never. */

@@ -97,7 +97,10 @@ export class ArgumentReader {
     let keys = this.#keys.get(object);
     if (keys === undefined) this.#keys.set(object, (keys = Map.groupBy(Object.keys(object), foldKey)));
     const alike = keys.get(folded);
-    return alike === undefined || (alike.length === 1 && alike[0] === key) ? [] : alike.filter((each) => each !== key);
+    const twins =
+      alike === undefined || (alike.length === 1 && alike[0] === key) ? [] : alike.filter((each) => each !== key);
+    // Programs in JavaScript that copy their arguments find any name in what it holds.
+    return Object.hasOwn(object, PROTOTYPE) && key !== PROTOTYPE ? [...twins, PROTOTYPE] : twins;
   }
 
   /**
@@ -126,6 +129,8 @@ export class ArgumentReader {
     return this.#hashed.hash;
   }
 }
+
+const PROTOTYPE = "__proto__";
 
 /** Servers read the names of arguments in other case, too: Go's JSON takes `Branch` for `branch`, and the last of both counts. */
 export function foldKey(key: string): string {
@@ -651,7 +656,7 @@ function looseForms(path: string): string[] {
   if (!/[. ](?:\/|$)|:/.test(folded)) return [folded];
   const bare = folded
     .split("/")
-    .map((segment, index) => (index === 0 ? segment : segment.replace(/:.*$/s, "").replace(/[. ]+$/, "")))
+    .map((segment, index) => (index === 0 ? segment : segment.replace(/:.*$/s, "").replace(/(?<![. ])[. ]+$/, "")))
     .join("/");
   return bare === folded ? [folded] : [folded, bare];
 }

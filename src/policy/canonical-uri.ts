@@ -101,14 +101,18 @@ interface Parts {
   readonly fragment: string;
 }
 
-/** The text as it is, as WHATWG's parser sees it, and a bare path as the file that it is to some servers. */
+/**
+ * The text as it is, as WHATWG's parser sees it, and a bare path as the file that it is to some servers. A backslash is a
+ * slash to WHATWG and to Windows, and a character of a name to RFC 3986: that decides what `..` removes.
+ */
 function readingsOf(text: string): Parts[] {
   const trimmed = trimUri(text);
   const read = [trimmed];
   const href = URL.parse(trimmed)?.href;
   if (href !== undefined && href !== trimmed) read.push(href);
   if (/^(?:[\\/]|[A-Za-z]:[\\/])/.test(trimmed)) read.push(`file:///${trimmed}`);
-  return read.map(partsOf);
+  const asWritten = read.filter((each) => each.includes("\\")).map((each) => partsOf(each, "\\"));
+  return [...read.map((each) => partsOf(each)), ...asWritten];
 }
 
 /** Removes what WHATWG's parser leaves out, and other blanks at both ends. */
@@ -121,12 +125,13 @@ function trimUri(text: string): string {
   return inner.slice(start, end);
 }
 
-function partsOf(text: string): Parts {
+/** @param backslash What one in the path is taken for. */
+function partsOf(text: string, backslash = "/"): Parts {
   const [prefix = ""] = /^[A-Za-z][A-Za-z0-9+.-]*:/.exec(text) ?? [];
   const scheme = prefix.slice(0, -1).toLowerCase();
   const [beforeFragment, fragment] = splitAt(text.slice(prefix.length), "#");
   const [beforeQuery, query] = splitAt(beforeFragment, "?");
-  const rest = beforeQuery.replaceAll("\\", "/");
+  const rest = beforeQuery.replaceAll("\\", backslash);
   if (scheme !== "" && rest.startsWith("//")) {
     const [authority, path] = splitAt(rest.slice(2), "/");
     return { scheme, authority: canonicalAuthority(scheme, authority), path, query, fragment };

@@ -121,6 +121,19 @@ describe("[spine-05a] Claude Desktop, Cursor and their kin", () => {
     expect(readValue({ mcpServers: { a: entry } }).servers).toMatchObject([{ enabled: true, timeout: 1, cwd: "/a" }]);
   });
 
+  it("[spine-04d] keeps an entry's own rules, whatever names of other programs stand beside or before them", () => {
+    const rulesOf = (entry: JsonObject) => {
+      const { servers, problems } = readValue({ mcpServers: { a: { command: "x", ...entry } } });
+      return servers[0]?.tools ?? codes(problems);
+    };
+    expect(rulesOf({ disabledTools: ["b"], tools: { deny: ["a"] } })).toEqual({ deny: ["a", "b"] });
+    expect(rulesOf({ disabledTools: ["b"], tools: ["c"] })).toEqual({ allow: ["c"], deny: ["b"] });
+    expect(rulesOf({ disabledTools: ["b"], tools: ["*"] })).toEqual({ deny: ["b"] });
+    expect(rulesOf({ tools: { deny: "a" }, disabledTools: ["b"] })).toEqual(["wrong_value mcpServers.a.tools.deny"]);
+    expect(rulesOf({ tools: { ask: "a" }, autoApprove: ["b"] })).toEqual(["wrong_value mcpServers.a.tools.ask"]);
+    expect(rulesOf({ tools: "a", autoApprove: ["b"] })).toEqual(["wrong_value mcpServers.a.tools"]);
+  });
+
   it("names a bad entry and keeps the good ones", () => {
     const { servers, problems } = readValue({
       mcpServers: {
@@ -295,6 +308,24 @@ describe("[spine-05d] OpenClaw", () => {
     expect(rulesOf({ tools: { allow: ["bundle-mcp"] } })).toEqual({ allow: ["*"], deny: ["rm"] });
   });
 
+  it("[whole-02a] a tool is allowed if every list allows it, by its own name, its public one or a pattern", () => {
+    const include = ["echo", "get-*"];
+    const allowed = (allow: string[], gateway: string[], entry: JsonObject = {}) => {
+      const mcp = { servers: { ev: { command: "x", toolFilter: { include }, ...entry } } };
+      const read = readValue({ mcp, tools: { allow }, gateway: { tools: { allow: gateway } } }, "/x/openclaw.json");
+      return [read.servers[0]?.tools?.allow, codes(read.warnings)];
+    };
+    expect(allowed(["ev__*"], ["ev__echo", "ev__get-sum", "ev__rm"])).toEqual([
+      ["echo", "ev__echo", "ev__get-sum"],
+      [],
+    ]);
+    expect(allowed(["*"], ["bundle-mcp"])).toEqual([["echo", "get-*"], []]);
+    expect(allowed(["fs__e*"], ["*"], { toolPrefix: "fs" })).toEqual([["echo"], []]);
+    expect(allowed(["ev__?et-x"], ["*"])).toEqual([[], ["no_tools mcp.servers.ev"]]);
+    // Tools of OpenClaw itself.
+    expect(allowed(["read", "exec"], ["*"])).toEqual([[], ["no_tools mcp.servers.ev"]]);
+  });
+
   it("[whole-02b] every agent is a role, which has the shared servers, and rules of its own", async () => {
     const { config, servers } = await new Workplace().load({ file: join(FIXTURES, "openclaw.json") });
     expect(Object.keys(config.roles)).toEqual(["main", "ops"]);
@@ -313,6 +344,23 @@ describe("[spine-05d] OpenClaw", () => {
     const { config, servers } = await place.load({ file });
     expect(config.roles).toEqual({ main: {}, ops: { tools: { deny: ["x"] } } });
     expect(servers.map(({ id }) => id)).toContain("pager@ops");
+  });
+
+  it("[whole-01e] a wrong entry of the config stops the imported server of a role that its rules would apply to", async () => {
+    const place = new Workplace();
+    const other = place.write("openclaw.json", {
+      agents: { list: [{ id: "ops", mcp: { servers: { notes: { command: "x" }, pager: { command: "x" } } } }] },
+    });
+    place.write("toolcrib.json", {
+      import: [other],
+      mcpServers: { notes: { command: "y", tools: { deny: "delete_*" } } },
+    });
+    const { servers } = await place.load();
+    expect(servers.map(({ id, problem }) => [id, problem === undefined])).toEqual([
+      ["notes", false],
+      ["notes@ops", false],
+      ["pager@ops", true],
+    ]);
   });
 
   it("[whole-02c] a prefix of tools does not have the separator in it", () => {
@@ -380,6 +428,9 @@ describe("which dialect it is", () => {
     ["openclaw", "x.json", { mcp: { servers: {} } }],
     ["openclaw", "openclaw.json", {}],
     ["list", "x.json", { servers: [] }],
+    ["toolcrib", "x.json", { servers: [], tools: {} }],
+    ["acp", "x.json", { mcpServers: [] }],
+    ["toolcrib", "x.json", { mcpServers: [], tools: {} }],
     ["acp", "x.json", []],
   ])("is %s for %s with %j", (dialect, file, value) => {
     expect(detectDialect(value, file)).toBe(dialect);

@@ -110,6 +110,20 @@ describe("[spine-19c] editing a config file", () => {
     expect(readdirSync(place.dir)).toEqual(["toolcrib.json"]);
   });
 
+  it("[whole-01d] removes an entry that is not an object, and does not enable it", async () => {
+    const place = new Workplace();
+    const file = place.write(
+      "toolcrib.json",
+      '{ "mcpServers": { "a": "npx --token hunter22", "b": { "command": "x" } } }',
+    );
+    await expect(setEnabled(file, "a", true)).rejects.toMatchObject({ code: "conflict" });
+    expect((await place.entryProblems({ file })).map(({ message }) => message)).toEqual([
+      "found a string; expected an object",
+    ]);
+    await removeServer(file, "a");
+    expect(JSON.parse(read(file))).toEqual({ mcpServers: { b: { command: "x" } } });
+  });
+
   it("refuses an id that is taken, one that is unknown, and an entry that would not load", async () => {
     const place = new Workplace();
     const file = place.write("toolcrib.json", TEXT);

@@ -4,7 +4,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { parse } from "jsonc-parser";
 import { describe, expect, it } from "vitest";
 import { renderConfigDocs } from "../../src/config/config-docs.ts";
-import { configJsonSchema, configNode, entryNode } from "../../src/config/config-schema.ts";
+import { configJsonSchema } from "../../src/config/config-json-schema.ts";
+import { configNode, entryNode } from "../../src/config/config-schema.ts";
+import { runProgram } from "../support/run-program.ts";
 import { FIXTURES } from "./support.ts";
 
 const root = join(import.meta.dirname, "..", "..");
@@ -12,6 +14,13 @@ const root = join(import.meta.dirname, "..", "..");
 describe("[spine-04a] what is made from the schema", () => {
   it("schema.json is in step; if not, run `npm run generate`", () => {
     expect(JSON.parse(readFileSync(join(root, "schema.json"), "utf8"))).toEqual(configJsonSchema());
+  });
+
+  it("the command prints it, with the descriptions that other commands of the build do without", async () => {
+    const { code, stdout } = await runProgram(process.execPath, [join(root, "bin", "toolcrib.js"), "schema"], {
+      env: { NODE_DISABLE_COMPILE_CACHE: "1" },
+    });
+    expect([code, JSON.parse(stdout)]).toEqual([0, configJsonSchema()]);
   });
 
   it("docs/config.md is in step; if not, run `npm run generate`", () => {

@@ -81,7 +81,7 @@ describe("imports", () => {
       `the file ${join(place.dir, "gone.json")} does not exist; nothing is imported from it`,
     );
     expect(warnings.find(({ path }) => path === "mcpServers.bad.command")?.message).toBe(
-      "found a number; allowed is a text that is not empty; this server is skipped",
+      "found a number; expected a non-empty string; this server is skipped",
     );
   });
 

@@ -19,7 +19,7 @@ it.each(["0", "-1", "1.5", "many", "1e3", "0x10", "9".repeat(30)])("refuses %s b
   const { problems, limits } = limitsFromEnv({ TOOLCRIB_LIMITS_SERVERS: value });
   expect(limits).toEqual({});
   expect(problems.map(renderDiagnostic)).toEqual([
-    `environment: TOOLCRIB_LIMITS_SERVERS: found ${JSON.stringify(value)}; allowed is a whole number above 0`,
+    `environment: TOOLCRIB_LIMITS_SERVERS: found ${JSON.stringify(value)}; expected a whole number above 0`,
   ]);
 });
 

@@ -78,13 +78,13 @@ describe("errors", () => {
     const error = await place.failure({ file });
     expect(error.code).toBe("invalid_config");
     expect(error.message.split("\n")).toEqual([
-      `${file}:5:18: mcpServers.a.timeout: found -5; allowed is a whole number above 0`,
-      `${file}:6:22: mcpServers.a.args[1]: found a list; allowed is a text`,
-      `${file}:7:20: mcpServers.a.transport: found "tcp"; allowed is "stdio", "http" or "sse"`,
-      `${file}:9:50: mcpServers.b.auth.type: found "basic"; allowed is "bearer", "api-key", "oauth" or "client-credentials"`,
-      `${file}:9:81: mcpServers.b.restart.max: found "two"; allowed is a whole number from 0`,
-      `${file}:11:24: tools.naming: found "{server}"; allowed is a template that contains {tool}`,
-      `${file}:12:26: limits.servers: found "many"; allowed is a whole number above 0`,
+      `${file}:5:18: mcpServers.a.timeout: found -5; expected a whole number above 0`,
+      `${file}:6:22: mcpServers.a.args[1]: found a list; expected a string`,
+      `${file}:7:20: mcpServers.a.transport: found "tcp"; expected "stdio", "http" or "sse"`,
+      `${file}:9:50: mcpServers.b.auth.type: found "basic"; expected "bearer", "api-key", "oauth" or "client-credentials"`,
+      `${file}:9:81: mcpServers.b.restart.max: found "two"; expected a whole number from 0`,
+      `${file}:11:24: tools.naming: found "{server}"; expected a template that contains {tool}`,
+      `${file}:12:26: limits.servers: found "many"; expected a whole number above 0`,
     ]);
   });
 
@@ -111,45 +111,47 @@ describe("errors", () => {
       args: "sk-live-3",
       auth: { type: "bearer", token: 9876 },
     };
-    const { message } = await place.failure({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
-    expect(message).not.toMatch(/sk-live|123456|9876/);
-    expect(message.split("\n")).toHaveLength(5);
+    const { servers, warnings } = await place.load({
+      file: place.write("toolcrib.json", { mcpServers: { a: entry } }),
+    });
+    expect(JSON.stringify([servers, warnings])).not.toMatch(/sk-live|123456|9876/);
+    expect(servers[0]?.problem?.split("; ").filter((part) => part.includes("found"))).toHaveLength(5);
   });
 
   it.each([
-    ["neither", {}, "found neither command nor url; allowed is exactly one of them"],
-    ["both", { command: "x", url: "https://h" }, "found both command and url; allowed is exactly one of them"],
+    ["neither", {}, "found neither command nor url; expected exactly one of them"],
+    ["both", { command: "x", url: "https://h" }, "found both command and url; expected exactly one of them"],
     [
       "stdio with a url",
       { url: "https://h", transport: "stdio" },
-      'found "stdio" with a url; allowed is "http" or "sse"',
+      'found "stdio" with a url; expected "http" or "sse"',
     ],
-    ["sse with a command", { command: "x", transport: "sse" }, 'found "sse" with a command; allowed is "stdio"'],
+    ["sse with a command", { command: "x", transport: "sse" }, 'found "sse" with a command; expected "stdio"'],
     [
       "no web address",
       { url: "ftp://h" },
-      "found a text that is not a web address; allowed is https://…, or http://… on loopback",
+      "found a string that is not a web address; expected https://…, or http://… on loopback",
     ],
-  ])("refuse a server with %s", async (_, entry, message) => {
+  ])("[whole-01b] do not start a server with %s", async (_, entry, message) => {
     const place = new Workplace();
-    const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
+    const problems = await place.entryProblems({ file: place.write("toolcrib.json", { mcpServers: { a: entry } }) });
     expect(problems.map((problem) => problem.message)).toEqual([message]);
   });
 
   it("refuse an id that cannot be one, and a file that is no object", async () => {
     const place = new Workplace();
-    const bad = await place.problems({
+    const bad = await place.entryProblems({
       file: place.write("toolcrib.json", { mcpServers: { "-a": { command: "x" } } }),
     });
     expect(renderDiagnostic(bad[0] ?? expect.fail("no problem"))).toMatch(
-      /:3:5: mcpServers\["-a"\]: this name is not allowed; allowed is a letter or digit, then/,
+      /:3:5: mcpServers\["-a"\]: this name is not allowed; expected a letter or digit, then/,
     );
-    const reserved = await place.problems({
+    const reserved = await place.entryProblems({
       file: place.write("toolcrib.json", { mcpServers: { local: { command: "x" } } }),
     });
     expect(reserved[0]?.message).toContain('other than "local"');
     const text = await place.problems({ file: place.write("toolcrib.json", '"text"') });
-    expect(text[0]?.message).toBe('found "text"; allowed is an object');
+    expect(text[0]?.message).toBe('found "text"; expected an object');
   });
 
   it("come in full: those of the file and those of the environment together", async () => {
@@ -166,7 +168,7 @@ describe("errors", () => {
       file: place.write("toolcrib.json", { mcpServers, limits: { servers: 1 } }),
     });
     expect(problems.map(({ line, message }) => [line, message])).toEqual([
-      [11, "found 2 servers in all; allowed are 1"],
+      [11, "found 2 servers in all; the limit is 1"],
     ]);
   });
 
@@ -189,6 +191,28 @@ describe("a template of names", () => {
       });
     },
   );
+
+  it("[whole-03b] is refused beside the library's servers too", async () => {
+    const place = new Workplace();
+    const value = { servers: { a: { command: "x" } }, tools: { naming: "{server}:{tool}" } };
+    const [inFile] = await place.problems({ file: place.write("servers.json", value) });
+    expect(inFile).toMatchObject({ path: "tools.naming" });
+    const [inCode] = await place.problems({ config: value });
+    expect(inCode).toMatchObject({ path: "tools.naming" });
+  });
+});
+
+describe("the library's form with servers by id", () => {
+  it("[whole-03c] has rules and limits beside it, and names a key that is not known", async () => {
+    const place = new Workplace();
+    const servers = { a: { type: "http", url: "https://h.example/mcp", workingDir: null } };
+    const own = await place.load({ file: place.write("own.json", { servers, tools: { deny: ["a__x"] } }) });
+    expect(own.config.tools.deny).toEqual(["a__x"]);
+    expect(own.servers[0]).toMatchObject({ id: "a", url: "https://h.example/mcp" });
+    expect(own.servers[0]?.transport).toBeUndefined();
+    const other = await place.load({ file: place.write("other.json", { servers, naming: "{tool}" }) });
+    expect(other.warnings).toContainEqual(expect.objectContaining({ code: "unknown_key", path: "naming" }));
+  });
 });
 
 describe("unknown keys", () => {
@@ -226,7 +250,7 @@ describe("unknown keys", () => {
       "toolcrib.json",
       '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y", "timeout": 0}}}',
     );
-    expect((await place.problems({ file }))[0]).toMatchObject({ line: 2, path: "mcpServers.a.timeout" });
+    expect((await place.entryProblems({ file }))[0]).toMatchObject({ line: 2, path: "mcpServers.a.timeout" });
     const fixed = place.write("toolcrib.json", '{"mcpServers": {"a": {"command": "x"},\n"a": {"command": "y"}}}');
     const { servers, warnings } = await place.load({ file: fixed });
     expect(servers[0]?.command).toBe("y");
@@ -247,8 +271,8 @@ describe("settings that cannot hold", () => {
       "wrong_value sandbox",
       "wrong_value cluster.url",
     ]);
-    expect(problems[0]?.message).toBe('found "room"; allowed is "shared", "user" or "session"');
-    expect(problems[3]?.message).toBe('found "docker"; allowed is "none", "bubblewrap" or "container" or an object');
+    expect(problems[0]?.message).toBe('found "room"; expected "shared", "user" or "session"');
+    expect(problems[3]?.message).toBe('found "docker"; expected "none", "bubblewrap" or "container" or an object');
   });
 
   it("[oper-01a] a store is sqlite, or an address, which may hold references", async () => {
@@ -290,7 +314,7 @@ describe("settings that cannot hold", () => {
     expect(config.sessions.allowHosts).toEqual(good);
     const problems = await place.problems({ config: { sessions: { allowHosts: [...good, ...bad] } } });
     expect(codes(problems)).toEqual(bad.map((_, index) => `wrong_value sessions.allowHosts[${good.length + index}]`));
-    expect(problems[0]?.message).toMatch(/^found "http:\/\/a\.test"; allowed is a name/);
+    expect(problems[0]?.message).toMatch(/^found "http:\/\/a\.test"; expected a name/);
   });
 
   it("are refused in an entry of the Claude shape as well", async () => {

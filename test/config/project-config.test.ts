@@ -47,6 +47,19 @@ describe("[trust-01f] a trusted project config", () => {
     expect(said(config)).toEqual([]);
   });
 
+  it("[whole-01d] with a wrong entry loses that server only", async () => {
+    const config = await both(
+      { mcpServers: { own: run } },
+      { mcpServers: { app: run, odd: { ...run, timeout: "1" } } },
+    );
+    expect(config.servers.map(({ id, problem }) => [id, problem === undefined])).toEqual([
+      ["own", true],
+      ["app", true],
+      ["odd", false],
+    ]);
+    expect(said(config).join()).toContain("this server is not started");
+  });
+
   it("[counter-08e] has no say in what servers inherit by default", async () => {
     const inherit = ["AWS_SECRET_ACCESS_KEY"];
     const config = await both({ mcpServers: { own: run } }, { env: { inherit }, mcpServers: { app: run } });

@@ -1,4 +1,5 @@
 /** Entries as servers' READMEs print them for other clients, put into toolcrib.json as they stand. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { JsonObject } from "../../src/model/json.ts";
 import type { ServerSpec } from "../../src/model/server-spec.ts";
@@ -61,6 +62,7 @@ const SNIPPETS: readonly Row[] = [
   // Cline, Roo Code
   ["autoApprove of none", one({ ...npx("x"), disabled: false, autoApprove: [] }), { tools: undefined }],
   ["alwaysAllow", one({ ...npx("x"), alwaysAllow: ["get"] }), { tools: { ask: ["readOnly", "writes", "!get"] } }],
+  ["timeout of Roo Code", one({ ...npx("x"), disabled: false, timeout: 300 }), { toolTimeout: 300_000 }],
   ["timeout in seconds", one({ ...npx("x"), autoApprove: [], timeout: 60 }), { toolTimeout: 60_000, timeout: 30_000 }],
   [
     "streamableHttp",
@@ -162,6 +164,102 @@ describe("snippets of servers' READMEs in toolcrib.json", () => {
       file: place.write("toolcrib.json", one({ ...npx("x"), "tools.deny": ["*"] })),
     });
     expect(servers[0]?.problem).toContain('unknown key "tools.deny"');
+  });
+
+  it.each([
+    ["disabledTools", "delete", "servers.it.disabledTools"],
+    ["includeTools", "read", "servers.it.includeTools"],
+    ["autoApprove", [5], "servers.it.autoApprove"],
+    ["restartOnCrash", "no", "servers.it.restartOnCrash"],
+    ["maxRestarts", "many", "servers.it.maxRestarts"],
+    ["workingDir", 7, "servers.it.workingDir"],
+    ["environment", "A=b", "servers.it.environment"],
+  ])(
+    "[whole-01d] a wrong value of %s is reported under that key, in the form with servers",
+    async (key, value, path) => {
+      const place = new Workplace();
+      const servers = { fine: npx("x"), it: { ...npx("x"), [key]: value } };
+      const file = place.write("toolcrib.json", { servers });
+      const lines = readFileSync(file, "utf8").split("\n");
+      const line = lines.findIndex((text) => text.includes(`"${key}"`)) + 1;
+      expect(await place.entryProblems({ file })).toMatchObject([{ path, line }]);
+      expect((await place.load({ file })).servers.map(({ id, problem }) => [id, problem === undefined])).toEqual([
+        ["fine", true],
+        ["it", false],
+      ]);
+    },
+  );
+
+  it("[whole-01d] an entry with wrong values and unknown keys stops its server only, and tells of each", async () => {
+    const place = new Workplace();
+    const odd = { ...npx("x"), frob: 1, timeout: "long", sandbox: { kind: "container", colour: "red" } };
+    const file = place.write("toolcrib.json", { mcpServers: { fine: npx("x"), odd, text: "npx x", none: null } });
+    expect((await place.entryProblems({ file })).map(({ path }) => path)).toEqual([
+      "mcpServers.odd.timeout",
+      "mcpServers.odd.frob",
+      "mcpServers.odd.sandbox.colour",
+      "mcpServers.text",
+      "mcpServers.none",
+    ]);
+    const { servers } = await place.load({ file });
+    expect(servers).toMatchObject([{ id: "fine" }, { command: "npx" }, { id: "text" }, { id: "none" }]);
+    expect(servers[0]).not.toHaveProperty("problem");
+  });
+
+  it("[whole-01d] no secret of an entry with wrong values is in a message", async () => {
+    const place = new Workplace();
+    const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz";
+    const file = place.write("toolcrib.json", {
+      mcpServers: {
+        text: `npx x --key ${secret}`,
+        variables: { ...npx("x"), env: `KEY=${secret}`, args: `--key ${secret}`, timeout: secret },
+        remote: { url: { address: secret }, headers: { type: { Authorization: secret } }, auth: secret },
+        login: { url: "https://h.example", auth: { type: "barer", token: secret } },
+      },
+    });
+    const { servers, warnings } = await place.load({ file });
+    expect(servers.map(({ problem }) => problem === undefined)).toEqual([false, false, false, false]);
+    expect(servers[3]?.problem).toContain('auth.type: found "barer"; expected "bearer"');
+    expect(JSON.stringify([servers.map(({ problem }) => problem), warnings])).not.toContain(secret);
+  });
+
+  it("[whole-01d] a role's server with a wrong value still replaces the shared one for that role", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", {
+      mcpServers: { it: npx("x") },
+      roles: { reviewer: { mcpServers: { it: { ...npx("x"), tools: "read" } } } },
+    });
+    const [shared, own] = (await place.load({ file })).servers;
+    expect(shared).toMatchObject({ id: "it" });
+    expect(shared).not.toHaveProperty("problem");
+    expect(own).toMatchObject({ id: "it@reviewer", replaces: "it", roles: ["reviewer"] });
+    expect(own?.problem).toContain('roles.reviewer.mcpServers.it.tools: found "read"');
+  });
+
+  it("[whole-01d] a role may have a name that every object has", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", { roles: { constructor: { mcpServers: { it: npx("x") } } } });
+    expect((await place.load({ file })).servers).toMatchObject([{ id: "it@constructor" }]);
+  });
+
+  it("[whole-01e] a role's server does not run without the rules of a shared one that cannot be read", async () => {
+    const place = new Workplace();
+    const own = { reviewer: { mcpServers: { it: npx("own"), another: npx("x") } } };
+    for (const wrong of [{ ...npx("x"), tools: { deny: ["delete_*", 5] } }, { ...npx("x"), denyTools: 5 }, "npx x"]) {
+      const file = place.write("toolcrib.json", { mcpServers: { it: wrong }, roles: own });
+      const { servers } = await place.load({ file });
+      expect(servers.map(({ id, problem }) => [id, problem?.includes("mcpServers.it")])).toEqual([
+        ["it", true],
+        ["it@reviewer", true],
+        ["another@reviewer", undefined],
+      ]);
+    }
+  });
+
+  it("[whole-01d] where the roles of a server are wrong, no role sees it", async () => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", one({ ...npx("x"), roles: "reviewer" }));
+    expect((await place.load({ file })).servers).toMatchObject([{ command: "npx", roles: [] }]);
   });
 
   it("[whole-03a] HTTP in the form with servers may turn out to be SSE", async () => {

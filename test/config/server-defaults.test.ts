@@ -160,7 +160,7 @@ describe("cages that cannot be", () => {
       d: { command: "x", cwd: bad },
       e: { command: "x", sandbox: { read: [bad] } },
     };
-    const problems = await place.problems({ file: place.write("toolcrib.json", { mcpServers }) });
+    const problems = await place.entryProblems({ file: place.write("toolcrib.json", { mcpServers }) });
     expect(codes(problems)).toEqual(
       ["a.command", "b.args[0]", "c.env.TOKEN", "d.cwd", "e.sandbox.read[0]"].map(
         (path) => `wrong_value mcpServers.${path}`,
@@ -215,7 +215,7 @@ describe("when a server starts and stops", () => {
     const place = new Workplace();
     for (const idle of ["15", "0m", "-1s", "1d", "soon", "15 m", 900_000]) {
       const mcpServers = { a: { command: "x", idle } };
-      const [problem] = await place.problems({ file: place.write("toolcrib.json", { mcpServers }) });
+      const [problem] = await place.entryProblems({ file: place.write("toolcrib.json", { mcpServers }) });
       expect(problem).toMatchObject({ path: "mcpServers.a.idle" });
     }
     const times = { "1s": 1000, "15m": 900_000, "2h": 7_200_000, "9999h": 2 ** 31 - 1 };

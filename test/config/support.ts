@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import { configIn } from "../../src/config/find-config.ts";
 import { loadConfig, type LoadOptions } from "../../src/config/load-config.ts";
 import { ToolcribError } from "../../src/model/errors.ts";
@@ -37,6 +37,13 @@ export class Workplace {
     const error = await this.failure(options);
     // `details.problems` is the documented place of them.
     return error.details?.["problems"] as readonly Diagnostic[];
+  }
+
+  /** What is wrong in entries of a config that loads without them. */
+  async entryProblems(options: Partial<LoadOptions> = {}): Promise<readonly Diagnostic[]> {
+    const { unusable, servers } = await this.load(options);
+    for (const id of unusable?.keys() ?? []) expect(servers.find((spec) => spec.id === id)?.problem).toBeDefined();
+    return [...(unusable?.values() ?? [])].flat();
   }
 
   async failure(options: Partial<LoadOptions> = {}): Promise<ToolcribError> {

@@ -353,6 +353,18 @@ describe("[shape-01e] what an attacker writes for a file", () => {
   });
 });
 
+it("[shape-01e] a path with many blanks or dots in a name costs as much as any other", () => {
+  const rules = { deny: ["srv__do(path=~/private/**)"] };
+  const cost = (filler: string): number => {
+    const start = process.cpuUsage();
+    for (let index = 0; index < 20; index += 1) decide(rules, { path: `/a/${filler.repeat(7000)}b${index}/c. /d` });
+    const { user, system } = process.cpuUsage(start);
+    // Below this it is noise.
+    return Math.max(10_000, user + system);
+  };
+  expect(cost(" ") / cost("x")).toBeLessThan(10);
+});
+
 describe("[shape-01f] what an attacker writes for a URI, an address, a branch or a command", () => {
   it.each([
     "https://evil.example/a",
@@ -916,6 +928,17 @@ describe("[shape-01b] an argument beside another that some servers take for it",
     expect(verdictsOf("branch=main", { branch: "dev", [twin]: "main" })).toBe("doubt");
     expect(verdictsOf("branch=dev", { branch: "dev", [twin]: "main" })).toBe("doubt");
     expect(verdictsOf("issue.branch=dev", { issue: { branch: "dev", [twin]: "main" } })).toBe("doubt");
+  });
+
+  it("[sound-15a] is in doubt beside a __proto__", () => {
+    const args = (text: string): JsonObject => JSON.parse(text) as JsonObject;
+    const schema = { type: "object", properties: { other: { type: "string" }, branch: { default: "dev" } } };
+    for (const text of ['{"__proto__": {"branch": "main"}}', '{"branch": "dev", "__proto__": {"branch": "main"}}']) {
+      expect(verdictsOf("branch=main", args(text), { schema })).toBe("doubt");
+      expect(verdictsOf("branch=dev", args(text), { schema })).toBe("doubt");
+      expect(verdictsOf("issue.branch=dev", args(`{"issue": ${text}}`), { schema })).toBe("doubt");
+    }
+    expect(verdictsOf("branch=main", {}, { schema })).toBe("no");
   });
 
   it("is its own where the schema knows it", () => {
