@@ -1,4 +1,5 @@
 /** The parts of a hub that doors and commands need and programs do not. */
+import { findNearest } from "../base/near-matches.ts";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +11,7 @@ import type { CapabilityOrigin, ToolCapability } from "../model/capability.ts";
 import { stragglerMs } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
-import type { LogMessage } from "../model/protocol.ts";
+import type { JsonObject } from "../model/json.ts";
 import type { TaskRequest, Use } from "../model/source.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Session } from "../sessions/session.ts";
@@ -168,8 +169,8 @@ export class HubInternals {
     return this.#deps.parts.passages.of(callId);
   }
 
-  /** A log message of a server that belongs to no call, as clients may see it. */
-  guardedLog(server: string, message: LogMessage): LogMessage | Promise<LogMessage> {
+  /** A log message or another notification of a server that belongs to no call, as clients may see it. */
+  guardedLog<Message extends JsonObject>(server: string, message: Message): Message | Promise<Message> {
     const reading = guardedLog(this.#deps.current.wiring.path, server, message);
     return reading instanceof Promise ? reading.then((read) => read.message) : reading.message;
   }
@@ -314,6 +315,26 @@ export class HubInternals {
   /** The instructions of the views of a session. */
   viewInstructions(session: Session): { readonly name: string; readonly text: string }[] {
     return this.#wiring.shapes.instructionsOf(session);
+  }
+
+  /** The reason why a session with this role or view sees nothing, if it is that the config does not name it. */
+  unknownScope({
+    role,
+    view,
+    owner = false,
+  }: Pick<Session, "role" | "view"> & { owner?: boolean }): string | undefined {
+    const { config, servers } = this.#deps.current.config;
+    const describe = (kind: "role" | "view", name: string, known: Iterable<string>): string => {
+      // The names of others are for the operator.
+      const meant = owner ? findNearest(name, known) : undefined;
+      const advice = meant === undefined ? "" : ` Did you mean ${JSON.stringify(meant)}?`;
+      return `The config has no ${kind} ${JSON.stringify(name.slice(0, 100))}, so this session sees nothing.${advice}`;
+    };
+    if (role !== undefined && !this.#wiring.path.access.knowsRoleOf({ role }))
+      return describe("role", role, [...Object.keys(config.roles), ...servers.flatMap(({ roles = [] }) => roles)]);
+    if (view !== undefined && !Object.hasOwn(config.views, view))
+      return describe("view", view, Object.keys(config.views));
+    return undefined;
   }
 
   /** Reloads whenever a file of the config changes, until the returned function is called or the hub closes. */

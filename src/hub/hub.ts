@@ -25,6 +25,8 @@ import type { View } from "./view/view.ts";
 import { toolsForAgent } from "./view/agent-tools.ts";
 import { HubSkills } from "./skills/hub-skills.ts";
 
+const MAX_UNKNOWN_SCOPES = 100;
+
 export type { CallRequest, PromptRequest, ReadRequest, ToolsOptions } from "./call/call-context.ts";
 
 type OfSession<Request> = Request & { readonly session?: Session };
@@ -45,6 +47,7 @@ export class Hub {
   /** @internal */
   readonly internals: HubInternals;
   readonly #own: HubDeps;
+  readonly #unknownScopes = new Set<string>();
   #closed: Promise<void> | undefined;
 
   /** @internal */
@@ -67,6 +70,7 @@ export class Hub {
       refresh: () => own.reloader.refreshSkills(),
       warn: (message) => own.events.emit("warning", { message }),
     });
+    this.#warnOfUnknownScope(this.session);
   }
 
   /** The current one; another one after a reload. */
@@ -84,7 +88,17 @@ export class Hub {
   openSession(options: SessionOptions = {}): Session | Promise<Session> {
     if (this.#closed !== undefined) throw new ToolcribError("server_unavailable", "The hub is closed.");
     const session = this.#own.sessions.open(options);
+    this.#warnOfUnknownScope(session);
     return options.servers === undefined ? session : session.own.mount(options.servers).then(() => session);
+  }
+
+  /** Once for each, and not for whatever many a caller may think of. */
+  #warnOfUnknownScope(session: Session): void {
+    const reason = this.internals.unknownScope(session);
+    if (reason === undefined || this.#unknownScopes.has(reason) || this.#unknownScopes.size >= MAX_UNKNOWN_SCOPES)
+      return;
+    this.#unknownScopes.add(reason);
+    this.internals.warn(reason);
   }
 
   /**

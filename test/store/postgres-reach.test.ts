@@ -8,7 +8,7 @@ import { isMissing } from "../support/skips.ts";
 
 const missing = missingPostgres();
 isMissing("an unreachable PostgreSQL", missing);
-const WITHIN = { timeout: 20_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 20 };
 
 describe.skipIf(missing !== undefined)("[scale-09d] a database that cannot be reached", () => {
   let postgres: Postgres;

@@ -5,9 +5,9 @@
 import { chmod, mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { portOf } from "../../base/network-address.ts";
-import { isProcessAlive } from "../../files/processes.ts";
+import { processStart } from "../../files/processes.ts";
 import { writeAtomic } from "../../files/write-atomic.ts";
-import { hubFileNames, type HubRecord, pidOf, readHubRecords } from "./hub-records.ts";
+import { hubFileNames, type HubRecord, isStale, pidOf, readHubRecords } from "./hub-records.ts";
 
 /** A process may run several hubs; the first has the plain name. */
 const ownFiles = new Set<string>();
@@ -24,7 +24,8 @@ export async function writeHubFile(home: string, record: HubRecord): Promise<() 
   try {
     // A file that is replaced keeps its mode; one of a dead process with our id must not pass its own on.
     await rm(file, { force: true });
-    await writeAtomic(file, `${JSON.stringify(record)}\n`, { mode: 0o600 });
+    const text = JSON.stringify({ ...record, start: processStart(record.pid) });
+    await writeAtomic(file, `${text}\n`, { mode: 0o600 });
   } catch (error) {
     ownFiles.delete(file);
     throw error;
@@ -43,8 +44,7 @@ export function hubPorts(home: string): ReadonlySet<number> {
 
 async function removeStale(folder: string): Promise<void> {
   for (const name of hubFileNames(folder)) {
-    const pid = pidOf(name);
-    if (pid !== process.pid && !isProcessAlive(pid)) await rm(join(folder, name), { force: true });
+    if (pidOf(name) !== process.pid && isStale(folder, name)) await rm(join(folder, name), { force: true });
   }
 }
 

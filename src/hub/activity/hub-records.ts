@@ -1,7 +1,7 @@
 /** The files of running hubs, as commands of the same user read them. Small, because the bridge of a stdio client loads it. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isProcessAlive } from "../../files/processes.ts";
+import { isProcessAlive, processStart } from "../../files/processes.ts";
 import { isJsonObject } from "../../model/json.ts";
 
 export interface HubRecord {
@@ -9,6 +9,8 @@ export interface HubRecord {
   readonly url: string;
   readonly publicUrl?: string;
   readonly pid: number;
+  /** As by `processStart`. */
+  readonly start?: string | undefined;
   /** Has the scope `admin`. */
   readonly token: string;
   /** Of Toolcrib. */
@@ -30,7 +32,22 @@ export function readHubRecords(home: string): HubRecord[] {
   const folder = join(home, "hubs");
   return hubFileNames(folder)
     .filter((name) => isProcessAlive(pidOf(name)))
-    .flatMap((name) => readRecord(join(folder, name)) ?? []);
+    .flatMap((name) => readRecord(join(folder, name)) ?? [])
+    .filter(isOwnProcess);
+}
+
+/**
+ * Whether the file can be removed. The file of a hub that was killed stays, and another program may have its process id and its port by
+ * now: it would get the token, and what clients send.
+ */
+export function isStale(folder: string, name: string): boolean {
+  if (!isProcessAlive(pidOf(name))) return true;
+  const record = readRecord(join(folder, name));
+  return record !== undefined && !isOwnProcess(record);
+}
+
+function isOwnProcess({ pid, start }: HubRecord): boolean {
+  return start === undefined || start === processStart(pid);
 }
 
 /** The hub that serves a config to any client; the newest if there are several. */
@@ -57,10 +74,11 @@ function readRecord(file: string): HubRecord | undefined {
   try {
     const value: unknown = JSON.parse(readFileSync(file, "utf8"));
     if (!isJsonObject(value)) return undefined;
-    const { url, publicUrl, pid, token, version, config, background, editor, clientEnv } = value;
+    const { url, publicUrl, pid, start, token, version, config, background, editor, clientEnv } = value;
     if (typeof url !== "string" || typeof pid !== "number" || typeof token !== "string") return undefined;
     return {
       ...{ url, pid, token },
+      start: typeof start === "string" ? start : undefined,
       publicUrl: typeof publicUrl === "string" ? publicUrl : undefined,
       version: typeof version === "string" ? version : undefined,
       config: Array.isArray(config) ? config.map(String) : undefined,

@@ -4,11 +4,11 @@
  * has ended and every byte of it is in the store. Several processes may do this at once, and killed anywhere, the next run goes on:
  * a line is in the store or still in its file, or in both.
  */
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
-import { asToolcribError, type ErrorObject, systemErrorCode } from "../../model/errors.ts";
+import { asToolcribError, type ErrorObject } from "../../model/errors.ts";
 import type { StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
@@ -21,6 +21,7 @@ import {
   type LogFile,
   MAX_FILES,
   mayGrow,
+  readBytes,
   readText,
   seenFile,
   Surplus,
@@ -135,16 +136,16 @@ export class AuditKeeper {
   }
 
   async #run(scope: IntakeScope): Promise<Intake> {
-    const { chain, clock, dir } = this.#options;
+    const { clock } = this.#options;
     const isAll = scope === "all" || (scope === "due" && clock.now() - this.#lastAll > AGAIN_MS);
     if (isAll) this.#lastAll = clock.now();
     const failures: unknown[] = [];
     let [againMs, surplus]: [number, SeenFile[]] = [AGAIN_MS, []];
     try {
-      const files = listFiles(dir).filter((file) => !this.#stays(file) && (isAll || file.chain === chain));
       const store = await this.#store();
-      const taken = await this.#takeAll(store, files, failures);
-      if (isAll && !this.#isClosing && failures.length < MAX_FAILURES) againMs = await this.#tidy(store, files, taken);
+      const isQuiet = await this.#takeAll(store, isAll, failures);
+      if (isAll && !this.#isClosing && failures.length < MAX_FAILURES)
+        againMs = (await this.#sumUp(store)) ? SUM_PAUSE_MS : isQuiet ? RETENTION_MS : AGAIN_MS;
     } catch (error) {
       failures.push(error);
     }
@@ -158,33 +159,36 @@ export class AuditKeeper {
     return { againMs, surplus, warnings: this.#warnings.splice(0), failure };
   }
 
-  /** How many bytes of each file the store has then. */
-  async #takeAll(
-    store: StoredAudit,
-    files: readonly AuditFile[],
-    failures: unknown[],
-  ): Promise<ReadonlyMap<string, number>> {
+  /** Whether nothing will come of these files but what this process writes. */
+  async #takeAll(store: StoredAudit, isAll: boolean, failures: unknown[]): Promise<boolean> {
+    const { chain, dir, restMs = REST_MS } = this.#options;
+    const listed = listFiles(dir).filter(({ name, size }) => this.#staying.get(name) !== size);
+    const files = isAll ? listed : listed.filter((file) => file.chain === chain);
+    const current = files.findLast((file) => file.chain === chain);
     const stored = await store.files(files.map(({ name }) => name));
     const known = new Map(stored.map((each) => [each.file, each]));
-    const taken = new Map<string, number>();
+    const now = Date.now();
+    let isQuiet = true;
     for (const file of files) {
-      const { bytes, lines } = known.get(file.name) ?? { bytes: 0, lines: 0 };
-      taken.set(file.name, bytes);
       try {
-        // Otherwise the store has something else of it, and nothing is put behind that.
-        if (bytes < file.size && endsLine(file.path, bytes))
-          taken.set(file.name, await this.#take(store, file, bytes, lines));
+        await this.#take(store, file, known.get(file.name));
+        const hasEnded = isAll && now - file.modified > restMs && !isInUse(file, now);
+        if (hasEnded && !this.#isClosing) await this.#remove(store, file);
+        isQuiet &&= hasEnded || file === current;
       } catch (error) {
         if (failures.push(error) === MAX_FAILURES) break;
       }
     }
-    return taken;
+    return isQuiet;
   }
 
-  async #take(store: StoredAudit, file: AuditFile, from: number, firstLine: number): Promise<number> {
-    let [bytes, lines] = [from, firstLine];
-    while (bytes < file.size && !(this.#isClosing && file.chain !== this.#options.chain)) {
-      const read = readText(file.path, bytes, BLOCK_BYTES);
+  /** @param kept What the store has of it already. */
+  async #take(store: StoredAudit, file: AuditFile, kept = { bytes: 0, lines: 0 }): Promise<void> {
+    const { name, path, size } = file;
+    let { bytes, lines } = kept;
+    // Where no line ends, the store has something else of it, and nothing is put behind that.
+    while (bytes < size && endsLine(path, bytes) && !(this.#isClosing && file.chain !== this.#options.chain)) {
+      const read = readText(path, bytes, BLOCK_BYTES);
       const block = blockOf(file, lines, read.text);
       // If it is not added, another process does the same.
       if (read.bytes === 0 || !(await store.append(block))) break;
@@ -192,28 +196,25 @@ export class AuditKeeper {
       lines += block.lines;
       this.#bytes += read.bytes;
     }
-    if (bytes > from && !existsSync(file.path)) await this.#forgetPruned(store, file);
-    return bytes;
-  }
-
-  /**
-   * A file that is gone from the folder is in the store as a whole, unless it was pruned: then what was added here since it was
-   * removed there would stay as a file without its end.
-   */
-  async #forgetPruned(store: StoredAudit, { name, size }: AuditFile): Promise<void> {
+    if (bytes === kept.bytes || existsSync(path)) return;
+    // It is in the store as a whole, or it was pruned: then what was added since would stay as a file without its end.
     const [stored] = await store.files([name]);
     if (stored !== undefined && stored.bytes < size) await store.removeFiles([name]);
   }
 
-  /** Removes what the folder need not hold any more, and counts calls. Resolves with when there will be more to do. */
-  async #tidy(store: StoredAudit, files: readonly AuditFile[], taken: ReadonlyMap<string, number>): Promise<number> {
-    const { chain, restMs = REST_MS } = this.#options;
-    const now = Date.now();
-    const ended = files.filter((file) => now - file.modified > restMs && !isInUse(file, now));
-    for (const file of ended) if (!this.#isClosing) await this.#remove(store, file, taken.get(file.name) ?? 0);
-    if (await this.#sumUp(store)) return SUM_PAUSE_MS;
-    const current = files.findLast((file) => file.chain === chain);
-    return files.every((file) => ended.includes(file) || file === current) ? RETENTION_MS : AGAIN_MS;
+  /** Of a file that has ended. Nothing goes that the store does not have byte for byte. */
+  async #remove(store: StoredAudit, { name, path, size }: AuditFile): Promise<void> {
+    const text = readBytes(path, 0);
+    const stored = Buffer.from(await store.textOf(name));
+    // Removed by another process.
+    if (text === undefined) return;
+    const rest = text.subarray(stored.length);
+    if (!text.subarray(0, stored.length).equals(stored))
+      this.warn(`${path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
+    else if (rest.length === 0 && size > 0) return rmSync(path, { force: true });
+    // Another process takes it in.
+    else if (rest.includes("\n")) return;
+    this.#staying.set(name, size);
   }
 
   /**
@@ -234,21 +235,6 @@ export class AuditKeeper {
       this.#isMiscounting = true;
     }
     return false;
-  }
-
-  #stays(file: AuditFile): boolean {
-    return this.#staying.get(file.name) === file.size;
-  }
-
-  async #remove(store: StoredAudit, { name, path, size }: AuditFile, bytes: number): Promise<void> {
-    const isShort = bytes < size && endsLine(path, bytes);
-    // There is more to take in, which failed.
-    if (isShort && readText(path, bytes, BLOCK_BYTES).bytes > 0) return;
-    if (!isShort && size > 0) {
-      if (isText(path, await store.textOf(name))) return rmSync(path, { force: true });
-      this.warn(`${path} is not what the store has of it. Both stay as they are; toolcrib audit verify tells more.`);
-    }
-    this.#staying.set(name, size);
   }
 
   /** The log stays within its size and age: whole files go, oldest first. */
@@ -290,15 +276,5 @@ export class AuditKeeper {
   #store(): Promise<StoredAudit> {
     const { store } = this.#options;
     return store === undefined ? Promise.reject(new Error("there is no store")) : store();
-  }
-}
-
-/** Whether this is what the file holds; true of one that is not there any more. */
-function isText(path: string, text: string): boolean {
-  try {
-    return readFileSync(path).equals(Buffer.from(text));
-  } catch (error) {
-    if (systemErrorCode(error) === "ENOENT") return true;
-    throw error;
   }
 }

@@ -32,7 +32,7 @@ const WAIT_MS = 2000;
 const HOUR_MS = 60 * 60 * 1000;
 /** Records that are written meanwhile go along. */
 const SOON_MS = 1000;
-/** Until a thread is started for what was written: the few records of a start are taken in when nothing else is to be done. */
+/** Until a thread is started for the calls that were written. */
 const START_MS = 5000;
 /** After a failure. */
 const RETRY_MS = 5000;
@@ -176,7 +176,9 @@ export class HubAudit {
 
   /** Something was written. A database that is down is tried again when its time has come. */
   soon(): void {
-    if (!this.#isFailing) this.#again(this.#options.keeper.isReady ? SOON_MS : START_MS);
+    const { keeper, log } = this.#options;
+    // The few records of a start are read where they are: no thread is started for them while nobody calls anything.
+    if (!this.#isFailing) this.#again(keeper.isReady ? SOON_MS : log.hasCalls ? START_MS : HOUR_MS);
   }
 
   /** The newest first unless asked otherwise. */

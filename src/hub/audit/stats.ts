@@ -29,28 +29,24 @@ const MAX_SLOWEST = 10;
 const MAX_PROBLEMS = 50;
 
 export async function statsOf({ now, range, ...wish }: StatsQuery, read: ReadSums): Promise<Stats> {
-  const { seconds, steps } = STATS_RANGES[range];
-  const since = (Math.floor(now / 1000 / seconds) - steps + 1) * seconds;
-  const rows = await read({ step: seconds, since, subjects: subjectsFor(wish) });
   const { tool } = wish;
-  const callers = tool === undefined ? [] : await callersOf(tool, now, read);
-  const bySubject = Map.groupBy(rows, ({ subject }) => subject);
-  const all = [...bySubject].map(([key, each]) => ({ subject: parseSubject(key), rows: each }));
+  const { all, span } = await sumsIn(range, subjectsFor(wish), now, read);
   const chosen = all.filter(({ subject }) => isChosen(subject, wish)).flatMap((each) => each.rows);
-  const groupsOf = (kind: Subject[0], name: (names: readonly string[]) => Partial<StatsGroup> | undefined) =>
-    groups(all, kind, name, { since, seconds, steps });
+  const groupsOf = (kind: Subject[0], name: NameOf) => groups(all, kind, name, span);
   const tools = groupsOf("tool", ([server, name]) =>
     tool === undefined || name === tool ? { server, tool: name } : undefined,
   );
+  const clients =
+    tool === undefined ? groupsOf("client", ([name]) => ({ client: name })) : await callersOf(tool, now, read);
   return {
     range,
-    since: new Date(since * 1000).toISOString(),
-    stepSeconds: seconds,
+    since: new Date(span.since * 1000).toISOString(),
+    stepSeconds: span.seconds,
     total: figures(chosen),
-    points: points(chosen, { since, seconds, steps }),
+    points: points(chosen, span),
     servers: groupsOf("server", ([server]) => ({ server })).slice(0, MAX_GROUPS),
     tools: tools.slice(0, MAX_GROUPS),
-    clients: (tool === undefined ? groupsOf("client", ([name]) => ({ client: name })) : callers).slice(0, MAX_GROUPS),
+    clients: clients.slice(0, MAX_GROUPS),
     roles: groupsOf("role", ([role]) => ({ role })).slice(0, MAX_GROUPS),
     slowest: tools
       .filter(({ p95 }) => p95 !== null)
@@ -63,15 +59,21 @@ export async function statsOf({ now, range, ...wish }: StatsQuery, read: ReadSum
 
 /** Whatever the range: they are counted for the longest only. */
 async function callersOf(tool: string, now: number, read: ReadSums): Promise<StatsGroup[]> {
-  const { seconds, steps } = STATS_RANGES["30d"];
+  const { all, span } = await sumsIn("30d", [{ prefix: subjectPrefix(["caller"]), name: tool }], now, read);
+  return groups(all, "caller", ([, name, client]) => (name === tool ? { client } : undefined), span);
+}
+
+async function sumsIn(
+  range: StatsQuery["range"],
+  subjects: CallSumsQuery["subjects"],
+  now: number,
+  read: ReadSums,
+): Promise<{ readonly all: readonly SubjectRows[]; readonly span: Span }> {
+  const { seconds, steps } = STATS_RANGES[range];
   const since = (Math.floor(now / 1000 / seconds) - steps + 1) * seconds;
-  const rows = await read({ step: seconds, since, subjects: [{ prefix: subjectPrefix(["caller"]), name: tool }] });
-  const all = [...Map.groupBy(rows, ({ subject }) => subject)].map(([key, each]) => ({
-    subject: parseSubject(key),
-    rows: each,
-  }));
-  const nameOf = ([, name, client]: readonly string[]) => (name === tool ? { client } : undefined);
-  return groups(all, "caller", nameOf, { since, seconds, steps });
+  const bySubject = Map.groupBy(await read({ step: seconds, since, subjects }), ({ subject }) => subject);
+  const all = [...bySubject].map(([key, rows]) => ({ subject: parseSubject(key), rows }));
+  return { all, span: { since, seconds, steps } };
 }
 
 type Wish = Omit<StatsQuery, "now" | "range">;
@@ -126,11 +128,14 @@ interface SubjectRows {
   readonly rows: readonly CallSumRow[];
 }
 
+/** What a group is called; undefined for one that is not shown. */
+type NameOf = (names: readonly string[]) => Partial<StatsGroup> | undefined;
+
 /** Those with the most calls first. */
 function groups(
   all: readonly SubjectRows[],
   kind: Subject[0],
-  nameOf: (names: readonly string[]) => Partial<StatsGroup> | undefined,
+  nameOf: NameOf,
   { since, seconds, steps }: Span,
 ): StatsGroup[] {
   const named = all.flatMap(({ subject: [found, ...names], rows }) => {

@@ -73,7 +73,6 @@ interface AccessControlOptions {
 export class AccessControl {
   readonly #options: AccessControlOptions;
   readonly #flows = new WeakMap<Capability, ToolFlow>();
-  readonly #kinds = new WeakMap<Capability, CapabilityKind>();
   readonly #decided = new DecisionCache();
 
   constructor(options: AccessControlOptions) {
@@ -81,7 +80,7 @@ export class AccessControl {
   }
 
   /** False for a session whose role nothing names: it sees nothing. */
-  knowsRoleOf({ role }: Session): boolean {
+  knowsRoleOf({ role }: Pick<Session, "role">): boolean {
     return role === undefined || this.#options.policy.knowsRole(role);
   }
 
@@ -148,7 +147,7 @@ export class AccessControl {
     facts?: CallFacts,
   ): Decision {
     let decision = this.#byFacts(session, capability, uri, facts);
-    if (this.#kindOf(capability) === "builtIn") return decision;
+    if (kindOf(capability) === "builtIn") return decision;
     for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
     return strictest(decision, this.#taintVerdict(session, capability, args));
   }
@@ -162,7 +161,7 @@ export class AccessControl {
     facts?: CallFacts,
   ): Decision[] {
     const byRules = this.#byFacts(session, capability, uri, facts);
-    if (this.#kindOf(capability) === "builtIn") return [byRules];
+    if (kindOf(capability) === "builtIn") return [byRules];
     const objections = this.#options.objections.map((objects) => objects(capability));
     const narrowing = [...objections, this.#taintVerdict(session, capability, args)];
     return [byRules, ...narrowing.filter((decision) => decision !== undefined)];
@@ -240,7 +239,7 @@ export class AccessControl {
 
   #isShown(capability: Capability, byRules: Decision): boolean {
     if (byRules.verdict === "deny") return false;
-    if (this.#kindOf(capability) === "builtIn") return true;
+    if (kindOf(capability) === "builtIn") return true;
     for (const objects of this.#options.objections) if (objects(capability)?.verdict === "deny") return false;
     return true;
   }
@@ -258,11 +257,14 @@ export class AccessControl {
     if (capability.kind === "template" && uri !== undefined) return this.#byRules(session, capability, uri);
     if (decisions === undefined) return this.#byRules(session, capability);
     // Whether a tool is its owner's only can change while its definition does not.
-    const isOwnerOnly = this.#kindOf(capability) === "localTool" && this.#options.isOwnerOnly(capability.origin);
+    const isOwnerOnly = kindOf(capability) === "localTool" && this.#options.isOwnerOnly(capability.origin);
     const known = isOwnerOnly ? decisions.ownerOnly : decisions.others;
     let ruled = known.get(capability);
     if (ruled === undefined) {
       ruled = this.#byRules(session, capability);
+      // What no rule is about needs no decision of its own.
+      if (ruled.conditional === undefined && ruled.decision.rule === null && ruled.decision.verdict === "allow")
+        ruled = ALLOWED;
       // Records show it to listeners, who must not change what applies to the next call.
       Object.freeze(ruled.decision);
       Object.freeze(ruled.decision.rule);
@@ -274,12 +276,6 @@ export class AccessControl {
   /** Undefined for an unknown role, of which there is any number of names. */
   #decisionsOf(session: Session): SessionDecisions | undefined {
     return this.knowsRoleOf(session) ? this.#decided.of(session) : undefined;
-  }
-
-  #kindOf(capability: Capability): CapabilityKind {
-    let kind = this.#kinds.get(capability);
-    if (kind === undefined) this.#kinds.set(capability, (kind = kindOf(capability)));
-    return kind;
   }
 
   #byRules(session: Session, capability: Capability, uri?: string): Ruled {

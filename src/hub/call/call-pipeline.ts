@@ -3,8 +3,10 @@
  * It never throws: whatever happens, the call ends in exactly one Outcome and one record.
  */
 import { randomBytes } from "node:crypto";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import { CancelController, type CancelSignal } from "../../base/async.ts";
+import { isLarge } from "../../base/json-bytes.ts";
 import { originalArguments, shapedResult } from "../../catalog/overrides.ts";
 import { asToolcribError, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -65,6 +67,8 @@ export async function runCall(path: CallPath, session: Session, use: Use, option
       const recorded = path.audit.begin?.(call.begun, { arguments: argumentsOf(call.use) });
       if (recorded !== undefined) await recorded;
       const whole = await runTraced(call, target.source, target.use, span);
+      // To parse it took long enough: others go before what comes next.
+      if (isLarge(whole)) await nextTurn();
       const answered = target.capability.kind === "tool" ? shapedResult(target.capability, whole) : whole;
       const raw = use.kind === "completion" ? withoutHiddenCompletions(call, target, answered) : answered;
       const result = path.maskResult(withPublicUris(path.catalog, session, target.source, raw));

@@ -27,7 +27,7 @@ import { type Finding, isAtLeast, type Place } from "../../model/finding.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isOwnMetaKey, ownMeta, withoutOwnMeta } from "../../model/own-meta.ts";
 import type { CallToolResult, ContentBlock, Progress, Result } from "../../model/protocol.ts";
-import { URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
+import { isTaskReport, URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { ClientSide, Source, Use } from "../../model/source.ts";
 import { RESULTS_SOURCE } from "../../sessions/kept-results.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -407,9 +407,9 @@ export function guardedProgress(call: CallContext, report: Progress): Progress |
   return saying instanceof Promise ? saying.then(passed) : passed(saying);
 }
 
-/** A server's log messages reach clients that show them to models. Blocked ones keep their level and logger. */
+/** A server's log messages reach clients that show them to models, and other notifications may. */
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
-  if (method !== "notifications/message") return params;
+  if (isTaskReport(method)) return params;
   const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
   const passed = ({ message, findings, found }: GuardedLog<JsonObject>): JsonObject => {
     if (call.findings.length === 0) report(call, findings, found);
@@ -435,7 +435,7 @@ export function guardedLog<Message extends JsonObject>(
   const judged = (found: TextFindings): GuardedLog<Message> => {
     const findings = seriousOf(found);
     if (findings.length === 0 || onSuspicious === "warn") return { message, findings, found };
-    if (onSuspicious === "block") return { message: { ...message, data: "[removed by the guard]" }, findings, found };
+    if (onSuspicious === "block") return { message: withheld(message, found), findings, found };
     // The same message with other texts in it.
     const redacted = rewriteTexts(message, (text) => redact(text, found.get(text) ?? [])) as Message;
     return { message: redacted, findings, found };
@@ -443,6 +443,19 @@ export function guardedLog<Message extends JsonObject>(
   const { texts } = textsOf(message);
   const options = { place: "log", sensitivity } as const;
   return path.detects("log") ? path.scan(texts, options).then(judged) : judged(scanTexts(texts, options));
+}
+
+/** Level and logger are left if they are no part of what was found. */
+function withheld<Message extends JsonObject>(message: Message, found: TextFindings): Message {
+  const kept = ["level", "logger"].flatMap((key) => {
+    const value = message[key];
+    return typeof value === "string" && !found.has(value) ? [[key, value] as const] : [];
+  });
+  // A log message must have a level and data, and no other notification has to have anything.
+  return {
+    ...Object.fromEntries([["level", "info"], ...kept]),
+    data: "[removed by the guard]",
+  } as JsonObject as Message;
 }
 
 /** For the record of the call, and for the operator who asks to see the text. */

@@ -72,13 +72,15 @@ export async function inspectResult(result: Result, options: InspectionOptions):
     const long: string[] = [];
     const least = resultBytes(result, options.resultBytes, long);
     if (!(least <= options.resultBytes)) return tooLarge(options.resultBytes);
+    // Each step of a large one takes some tenths of a millisecond or more: what others wait for goes between them.
+    if (least > LARGE_JSON) await nextTurn();
     const texts = untrusted && textsOf(result);
     const isRead = untrusted?.onSuspicious !== "ignore" && texts !== undefined && texts.texts.size > 0;
     const scanning = isRead ? untrusted?.scan(texts.texts, untrusted) : undefined;
     let bytes = least;
     if (least > LARGE_JSON) {
       scanning?.catch(() => {});
-      // While a thread reads it, and after what others wait for: it takes some milliseconds.
+      // While a thread reads it.
       await nextTurn();
       const isSent = least <= (options.encodeUpTo ?? 0);
       bytes = (isSent ? encodeAhead(result) : undefined) ?? least + extraBytes(long);

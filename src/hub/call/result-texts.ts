@@ -20,6 +20,12 @@ const HARMLESS = /^[\w.:-]{0,20}$/;
 const BASE64 = characterSet("A-Za-z0-9+/=\\r\\n");
 /** Lines of base64 are long; words on lines of their own are not. */
 const SHORT_LINE = /(?:^|\n)[^\n]{0,59}\n/;
+const BASE64_LETTERS = characterSet("A-Za-z0-9");
+const BASE64_SIGNS = characterSet("+/=\\r\\n");
+const WORD = /(?:[A-Z]?[a-z]{1,19}|[A-Z]{1,20})(?![A-Za-z0-9])/y;
+/** So many in a row are not to be expected in a thousand random characters, nor with so many letters in a million. */
+const [MIN_WORDS, MIN_LETTERS_OF_LONG] = [3, 18];
+const MAX_SHORT_LENGTH = 1_000;
 
 /** All texts of a result at any depth, because a program may show any field to a model. */
 export function textsOf(result: Result): ResultTexts {
@@ -55,7 +61,27 @@ export function textsOf(result: Result): ResultTexts {
 /** Images, audio and files: they are not read as text, and they can be large. */
 function isBinary(key: string, value: unknown): boolean {
   if ((key !== "data" && key !== "blob") || typeof value !== "string") return false;
-  return runEnd(value, BASE64, 0) === value.length && !(value.includes("\n") && SHORT_LINE.test(value));
+  if (runEnd(value, BASE64, 0) !== value.length) return false;
+  return !(value.includes("\n") && SHORT_LINE.test(value)) && !hasWords(value);
+}
+
+/** Whether words follow each other, with signs of base64 for blanks. */
+function hasWords(text: string): boolean {
+  const needed = text.length <= MAX_SHORT_LENGTH ? 0 : MIN_LETTERS_OF_LONG;
+  let [words, letters] = [0, 0];
+  for (let at = 0; at < text.length; at = runEnd(text, BASE64_SIGNS, at)) {
+    WORD.lastIndex = at;
+    if (WORD.test(text)) {
+      words += 1;
+      letters += WORD.lastIndex - at;
+      if (words >= MIN_WORDS && letters >= needed) return true;
+      at = WORD.lastIndex;
+    } else {
+      words = letters = 0;
+      at = runEnd(text, BASE64_LETTERS, at);
+    }
+  }
+  return false;
 }
 
 /** The result with every string and key changed, and without the keys of `_meta` that only we write. */

@@ -1,6 +1,9 @@
 /** The part of a config file that all nodes of a cluster share: comparing and merging two versions of it. */
 import { isDeepStrictEqual } from "node:util";
+import { ConfigDocument } from "../../config/config-document.ts";
+import { adaptOwnEntry } from "../../config/dialects.ts";
 import type { PathEdit } from "../../config/edit-config.ts";
+import { EntryReader } from "../../config/entry-reader.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
@@ -130,9 +133,10 @@ const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
  * the value or of the list that contains it.
  */
 export function plainCredentialPaths(document: JsonObject): DocumentPath[] {
-  const { mcpServers, roles, ...rest } = document;
+  const { mcpServers, servers, roles, ...rest } = document;
   return [
     ...serversWithCredentials(["mcpServers"], mcpServers),
+    ...serversWithCredentials(["servers"], servers),
     ...entriesOf(roles).flatMap(([role, entry]) =>
       serversWithCredentials(["roles", role, "mcpServers"], entry["mcpServers"]),
     ),
@@ -141,7 +145,14 @@ export function plainCredentialPaths(document: JsonObject): DocumentPath[] {
 }
 
 function serversWithCredentials(path: DocumentPath, servers: unknown): DocumentPath[] {
-  const found = entriesOf(servers).filter(([, entry]) => findPlaintextCredentials(entry).length > 0);
+  if (!isJsonObject(servers)) return [];
+  const found = Object.entries(servers).filter(([, entry]) => {
+    // In place of an entry may be a command line with a secret in it.
+    if (!isJsonObject(entry)) return true;
+    // Entries in the form of other programs have their secrets elsewhere.
+    const reader = new EntryReader(ConfigDocument.ofValue("entry", entry), "toolcrib", { userHome: "" });
+    return [entry, adaptOwnEntry(entry, [], reader)].some((form) => findPlaintextCredentials(form).length > 0);
+  });
   return found.map(([id]) => [...path, id]);
 }
 

@@ -7,6 +7,7 @@ import {
   type ToolCapability,
 } from "../../model/capability.ts";
 import type { ConfigInput } from "../../model/config.ts";
+import { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ElicitationCallback, SamplingCallback } from "../../model/source.ts";
@@ -62,6 +63,12 @@ export async function loadMCPServers(
   options: LoadMCPServersOptions = {},
 ): Promise<MCPProvider> {
   const { onToolsChanged, onSamplingRequest, onElicitation, for: provider = "any", ...rest } = options;
+  // Programs in JavaScript leave it out and pass the options in its place.
+  if (typeof registry?.register !== "function") {
+    throw new ToolcribError("invalid_arguments", "The second argument of loadMCPServers is not a ToolRegistry.", {
+      hint: "Pass a ToolRegistry, or undefined for a new one. Options are the third argument.",
+    });
+  }
   const hub = await createHub(config, {
     ...rest,
     registry,
@@ -101,7 +108,13 @@ export async function loadMCPServers(
     return { current, servers };
   };
 
-  mirror();
+  try {
+    mirror();
+  } catch (error) {
+    // The caller gets no provider to close, and servers would keep its process from ending.
+    await hub.close();
+    throw error;
+  }
   const stops = [
     registry.presentLocal(normalizer(provider)),
     hub.on("catalog", (change) => {

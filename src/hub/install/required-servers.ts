@@ -257,7 +257,7 @@ function missingValues(missing: readonly MissingValue[]): ToolcribError {
       ...(example === undefined || sensitive ? [] : [`for example ${example}`]),
       ...(isSet ? [`set in your environment, and taken from there only with --set ${name}`] : []),
     ].filter((part) => part !== undefined);
-    return `  ${server.id}.${name}${about.length === 0 ? "" : `: ${about.join("; ")}`}`;
+    return `  ${server.id}.${name}${about.length === 0 ? "" : `: ${about.join("; ").replaceAll(".; ", "; ")}`}`;
   });
   const names = (wanted: (each: MissingValue) => boolean): string[] => [
     ...new Set(missing.filter(wanted).map(({ parameter }) => parameter.name)),

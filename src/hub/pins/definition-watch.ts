@@ -13,7 +13,7 @@ import {
   scanInstructions,
   SCANNER,
 } from "../../guard/scan-definition.ts";
-import { describeShadowing, findShadowing, listedTools, type Shadowing } from "./shadowing.ts";
+import { describeShadowing, findShadowingAmong, type Shadowing } from "./shadowing.ts";
 import { type Capability, originalOf, type ToolCapability } from "../../model/capability.ts";
 import type { GuardRules } from "../../model/config.ts";
 import type { Decision } from "../../model/decision.ts";
@@ -465,6 +465,9 @@ interface ScannedDefinitionsOptions {
   readonly onShadowing: (found: readonly Shadowing[]) => void;
 }
 
+/** Of nearly every definition. */
+const NOTHING: readonly DefinitionFinding[] = [];
+
 export class ScannedDefinitions {
   readonly #options: ScannedDefinitionsOptions;
   /** Definitions are immutable objects, so each is scanned once in its life. */
@@ -531,7 +534,7 @@ export class ScannedDefinitions {
     const begun = performance.now();
     const news: Shadowing[] = [];
     // A trusted server may mention any tool. Of two similar names, either may be the fake.
-    const found = findShadowing(listedTools(this.#latest)).filter(
+    const found = findShadowingAmong(this.#latest).filter(
       ({ kind, tool, target }) =>
         !(this.#trusted.has(tool.server) && (kind === "mention" || this.#trusted.has(target.server))),
     );
@@ -569,6 +572,7 @@ export class ScannedDefinitions {
         scanDefinition(definition, guard().sensitivity).filter(({ finding }) => isSerious(finding));
       const detects = readers?.().detects("definition") === true;
       findings = clean === undefined || id === "" || detects ? scan() : clean.findingsOf(id, scan);
+      if (findings.length === 0) findings = NOTHING;
       if (detects) this.#detect(source, definition, findings.length).catch(() => {});
       this.#scanned.set(definition, findings);
     } else if ((this.#failed.get(definition) ?? Infinity) <= this.#options.clock.now()) {

@@ -23,6 +23,9 @@ export interface Offered {
 }
 
 export interface Pin extends Offered {
+  /** Replaced by an equal one: see `Pins`. */
+  definition: JsonObject;
+  fingerprint: string;
   /** ISO time at which it was recorded or approved. */
   readonly pinnedAt: string;
 }
@@ -32,7 +35,7 @@ export type ServerPins = ReadonlyMap<string, Pin>;
 
 export type PinComparison =
   | { readonly state: "new"; readonly after: Offered }
-  | { readonly state: "same"; readonly pin: Pin }
+  | { readonly state: "same"; readonly pin: Pin; readonly after: Offered }
   | { readonly state: "changed"; readonly pin: Pin; readonly after: Offered }
   | { readonly state: "gone"; readonly pin: Pin };
 
@@ -48,23 +51,24 @@ export function comparePins(pinned: ServerPins, current: ReadonlyMap<string, Off
   const compared = [...current].map(([key, after]): PinComparison => {
     const pin = pinned.get(key);
     if (pin === undefined) return { state: "new", after };
-    return pin.fingerprint === after.fingerprint ? { state: "same", pin } : { state: "changed", pin, after };
+    return pin.fingerprint === after.fingerprint ? { state: "same", pin, after } : { state: "changed", pin, after };
   });
   for (const [key, pin] of pinned) if (!current.has(key)) compared.push({ state: "gone", pin });
   return compared;
 }
 
-/** Capabilities are immutable, and asked about with every list and call. */
-const offeredBy = new WeakMap<Capability, Offered>();
+/** Of resources. Capabilities are immutable, and asked about with every list and call. */
+const offeredResources = new WeakMap<Capability, Offered>();
 
 export function offeredOf(capability: Capability): Offered {
-  let offered = offeredBy.get(capability);
+  const { kind, origin, definition, fingerprint: print } = capability;
+  if (kind !== "resource") return { kind, name: origin.name, definition, fingerprint: print };
+  let offered = offeredResources.get(capability);
   if (offered === undefined) {
-    const { kind, origin } = capability;
-    const definition = kind === "resource" ? withoutVolatileFields(capability.definition) : capability.definition;
-    const print = definition === capability.definition ? capability.fingerprint : fingerprint(definition);
-    offered = { kind, name: origin.name, definition, fingerprint: print };
-    offeredBy.set(capability, offered);
+    const lasting = withoutVolatileFields(definition);
+    const ownPrint = lasting === definition ? print : fingerprint(lasting);
+    offered = { kind, name: origin.name, definition: lasting, fingerprint: ownPrint };
+    offeredResources.set(capability, offered);
   }
   return offered;
 }

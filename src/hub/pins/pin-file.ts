@@ -220,8 +220,13 @@ function renderPin({ definition, fingerprint: print, pinnedAt }: Pin): JsonObjec
 function sortKeys(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) return value.map(sortKeys);
-  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, member]) => [key, sortKeys(member)]));
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(value).toSorted()) {
+    const member = sortKeys((value as JsonObject)[key]);
+    if (key === "__proto__") Object.defineProperty(sorted, key, { value: member, enumerable: true });
+    else sorted[key] = member;
+  }
+  return sorted;
 }
 
 function damagedFile(file: string, what: string): ToolcribError {

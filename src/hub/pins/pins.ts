@@ -414,6 +414,7 @@ export class Pins {
     const budget = reportBudget();
     for (const compared of this.#comparisons(server)) {
       if (compared.state === "new") (this.#isCovered(server, compared.after.kind) ? later : first).push(compared.after);
+      if (compared.state === "same") shareDefinition(compared);
       if (compared.state === "changed" && !this.#heal(server, compared)) this.#tell(server, compared, budget);
     }
     if (first.length > 0) this.#record(server, first, { later: false });
@@ -577,6 +578,12 @@ export class Pins {
     const pinnedAt = new Date(this.#clock.now()).toISOString();
     return things.map((thing) => ({ server, pin: { ...thing, pinnedAt } }));
   }
+}
+
+/** Those of an earlier run were read from a file, and are as large as all that servers offer: the same is kept once. */
+function shareDefinition({ pin, after }: Extract<PinComparison, { state: "same" }>): void {
+  pin.definition = after.definition;
+  pin.fingerprint = after.fingerprint;
 }
 
 /** By fingerprint, because instructions are a new object each time. */

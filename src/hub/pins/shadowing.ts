@@ -14,6 +14,8 @@ export interface ListedTool {
   readonly description?: string;
   /** Other texts: titles, and the texts of its schemas. */
   readonly texts?: readonly string[];
+  /** The definition that all of these texts are from, whose words are remembered. */
+  readonly definition?: object;
 }
 
 interface Mention {
@@ -56,6 +58,12 @@ export function findShadowing(tools: readonly ListedTool[]): Shadowing[] {
   return [...tools.flatMap((tool) => mentionsIn(tool, index)), ...similarNames(tools)];
 }
 
+/** As `findShadowing`, of capabilities. Tools of one server alone are not read. */
+export function findShadowingAmong(tools: readonly ToolCapability[]): Shadowing[] {
+  const isOneServer = tools.every(({ origin }) => origin.source === tools[0]?.origin.source);
+  return isOneServer ? [] : findShadowing(tools.map(listedTool));
+}
+
 /** A sentence that the servers' owner may act on. */
 export function describeShadowing({ kind, tool, target }: Shadowing): string {
   const other = `${target.name} of the server ${target.server}`;
@@ -88,16 +96,18 @@ class NameIndex {
 const WORD = /[\p{L}\p{N}_][\p{L}\p{N}_./:-]{0,127}/gu;
 const MIN_NAME_LENGTH = 5;
 
-/** Reading costs more than looking up, and most tools name no other. */
-const wordsOfTools = new WeakMap<ListedTool, readonly string[]>();
+/**
+ * Reading costs more than looking up, most tools name no other, and the catalog changes more often than definitions do. As one text:
+ * a list of texts takes four times as much.
+ */
+const wordsByDefinition = new WeakMap<object, string>();
 
 function wordsOf(tool: ListedTool): readonly string[] {
-  let words = wordsOfTools.get(tool);
-  if (words === undefined) {
-    const all = toolTexts(tool).flatMap((text) => normalise(text).text.match(WORD) ?? []);
-    words = [...new Set(all.filter((word) => word.length >= MIN_NAME_LENGTH))];
-    wordsOfTools.set(tool, words);
-  }
+  const known = tool.definition && wordsByDefinition.get(tool.definition);
+  if (known !== undefined) return known.split(" ");
+  const all = toolTexts(tool).flatMap((text) => normalise(text).text.match(WORD) ?? []);
+  const words = [...new Set(all.filter((word) => word.length >= MIN_NAME_LENGTH))];
+  if (tool.definition !== undefined) wordsByDefinition.set(tool.definition, words.join(" "));
   return words;
 }
 
@@ -144,19 +154,6 @@ function isDistinctive(name: string): boolean {
   return name.length > MIN_PLAIN_LENGTH + 4;
 }
 
-/** The catalog changes often, definitions do not. */
-const listedByDefinition = new WeakMap<object, ListedTool>();
-
-export function listedTools(tools: readonly ToolCapability[]): ListedTool[] {
-  return tools.map((tool) => {
-    const known = listedByDefinition.get(tool.definition);
-    if (known?.publicName === tool.name && known.server === tool.origin.source) return known;
-    const made = listedTool(tool);
-    listedByDefinition.set(tool.definition, made);
-    return made;
-  });
-}
-
 export function listedTool({
   name,
   origin,
@@ -169,6 +166,7 @@ export function listedTool({
     publicName: name,
     ...(typeof description === "string" ? { description } : {}),
     texts: definitionTexts(rest),
+    definition,
   };
 }
 

@@ -14,7 +14,7 @@ import type { ToolCapability } from "../../model/capability.ts";
 import type { Decision } from "../../model/decision.ts";
 import { asToolcribError, systemErrorCode, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import type { LoadedConfig } from "../../model/loaded-config.ts";
+import type { Diagnostic, LoadedConfig } from "../../model/loaded-config.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
 import type { ToolRules } from "../../model/tool-rules.ts";
 import type { Matchable } from "../../policy/pattern.ts";
@@ -129,6 +129,9 @@ export class ConfigChanges {
       specs.set(id, updates === null ? undefined : found.spec);
     }
     const loaded = changesFile ? await reloader.preview(file, after) : config;
+    const changed = changes.flatMap((change) => (change.kind === "server" ? change.serverId : []));
+    const wrong = [...newEntryProblems(config, loaded), ...changed.flatMap((id) => loaded.unusable?.get(id) ?? [])];
+    if (wrong.length > 0) throw invalidConfigError([...new Set(wrong)]);
     const candidate = {
       ...loaded,
       servers: loaded.servers.flatMap((spec) => (specs.has(spec.id) ? (specs.get(spec.id) ?? []) : [spec])),
@@ -407,6 +410,14 @@ function isNothing({ counts }: ToolChanges): boolean {
 function goneServers(now: LoadedConfig, next: LoadedConfig): ReadonlySet<string> {
   const running = new Set(next.servers.filter(({ enabled }) => enabled).map(({ id }) => id));
   return new Set(now.servers.map(({ id }) => id).filter((id) => !running.has(id)));
+}
+
+/** Problems in servers' entries of the next config that the current one does not have. */
+function newEntryProblems({ unusable: now }: LoadedConfig, { unusable: next }: LoadedConfig): Diagnostic[] {
+  // By place without line: other changes of the file move it.
+  const keyOf = ({ code, path }: Diagnostic): string => `${code} ${path}`;
+  const known = new Set([...(now?.values() ?? [])].flat().map(keyOf));
+  return [...(next?.values() ?? [])].flat().filter((problem) => !known.has(keyOf(problem)));
 }
 
 /** Who is let in may change for everyone at once. */

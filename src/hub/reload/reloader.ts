@@ -322,8 +322,8 @@ function visibilityOf({ config, servers, project }: LoadedConfig, ids: ReadonlyS
 
 /** Whether everything that a reload compares is equal. */
 function isSameConfig(a: LoadedConfig, b: LoadedConfig): boolean {
-  const compared = ({ config, servers, file, files, watched, project }: LoadedConfig): unknown => [
-    ...[config, servers, file, files, watched],
+  const compared = ({ config, servers, warnings, file, files, watched, project }: LoadedConfig): unknown => [
+    ...[config, servers, warnings, file, files, watched],
     ...[project?.file, project?.rules, project?.roles],
   ];
   return isDeepStrictEqual(compared(a), compared(b));

@@ -17,7 +17,10 @@ export function mergeEntry(entry: JsonObject, updates: JsonObject): JsonObject {
   const renamed = renameKeys(kept, () => {});
   // Reading the entry reports these.
   for (const key of findIgnoredKeys(kept)) renamed[key] = kept[key];
-  const merged = mergeObjects(entry, renamed);
+  // A list of allowed tools, as another program has it, would be replaced with all that it allows.
+  const isList = Array.isArray(entry["tools"]) && isJsonObject(renamed["tools"]);
+  const ours = isList ? { ...entry, ...renameKeys({ tools: entry["tools"] }, () => {}) } : entry;
+  const merged = mergeObjects(ours, renamed);
   for (const path of removed) removePath(merged, path);
   return merged;
 }

@@ -17,7 +17,7 @@ const BLOCK_COLUMNS = [...FILE_COLUMNS, "firstLine"] as const;
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
   const callSums = new CallCounters(engine);
-  return {
+  const stored: StoredAudit = {
     append: (block) =>
       db.transaction().execute(async (trx) => {
         // Whoever appends to the same file waits here, and then finds that there are more lines.
@@ -35,11 +35,13 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       // Read before the transaction, which blocks others.
       const calls: CountedCall[] = [];
       let counted = summed;
+      // One that somebody removed does not keep those behind it from being counted.
+      const blocks = (await stored.blocks(file)).filter((block) => block.firstLine + block.lines > summed);
       while (counted < lines && calls.length < CALLS_AT_ONCE) {
-        // One that somebody removed does not keep those behind it from being counted.
-        const block = await blockFrom(file, counted);
-        const [first, end] = block === undefined ? [lines, lines] : [block.firstLine, block.firstLine + block.lines];
-        const some = block?.text.split("\n").slice(Math.max(0, counted - first), Math.min(lines, end) - first) ?? [];
+        const block = blocks.shift();
+        const [first, end] = block === undefined ? [0, lines] : [block.firstLine, block.firstLine + block.lines];
+        const text = block === undefined ? "" : await stored.textOf(file, first);
+        const some = text.split("\n").slice(Math.max(0, counted - first), Math.min(lines, end) - first);
         calls.push(...some.flatMap((line) => read(line) ?? []));
         counted = Math.min(lines, end);
       }
@@ -96,37 +98,23 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       await giveBackSpace();
     },
   };
+  return stored;
 
   /** What cannot be given back now is given back the next time. */
   async function giveBackSpace(): Promise<void> {
     await engine.giveBackSpace?.().catch(() => {});
-  }
-
-  /** With this line or the next that is there. */
-  function blockFrom(file: string, line: number) {
-    return db
-      .selectFrom("auditBlocks")
-      .select(["firstLine", "lines", "text"])
-      .where("file", "=", file)
-      .where(sql<number>`first_line + lines`, ">", line)
-      .orderBy("firstLine")
-      .limit(1)
-      .executeTakeFirst();
   }
 }
 
 /** False if the file does not have the lines that come before these. */
 async function addToFile(trx: Trx, block: AuditBlock): Promise<boolean> {
   const { file, chain, firstLine, lines, bytes, firstTime, lastTime } = block;
-  if (firstLine === 0) {
-    const first = await trx
+  if (firstLine === 0)
+    await trx
       .insertInto("auditFiles")
-      .values({ file, chain, lines, bytes, firstTime, lastTime, summed: 0 })
+      .values({ file, chain, lines: 0, bytes: 0, firstTime, lastTime, summed: 0 })
       .onConflict((conflict) => conflict.column("file").doNothing())
-      .returning("file")
       .execute();
-    return first.length > 0;
-  }
   const grown = await trx
     .updateTable("auditFiles")
     .set((eb) => ({

@@ -107,6 +107,12 @@ export function linesOf(text: string): string[] {
   return text.split("\n").slice(0, -1);
 }
 
+/** Where each whole line begins, and its line break is. */
+export function* lineSpans(text: string): Generator<readonly [from: number, end: number]> {
+  for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from))
+    yield [from, end];
+}
+
 /** Whether a line ends at this byte. */
 export function endsLine(path: string, at: number): boolean {
   return at === 0 || readBytes(path, at - 1, at)?.[0] === NEWLINE;
@@ -116,7 +122,7 @@ export function endsLine(path: string, at: number): boolean {
  * From `from` on, counted from the end if it is negative, up to `to` or the end. undefined for a file that cannot be opened, such
  * as one removed meanwhile.
  */
-function readBytes(path: string, from: number, to = Number.POSITIVE_INFINITY): Buffer | undefined {
+export function readBytes(path: string, from: number, to = Number.POSITIVE_INFINITY): Buffer | undefined {
   let fd: number;
   try {
     fd = openSync(path, "r");
@@ -230,7 +236,7 @@ export function blockOf(
   text: string,
 ): AuditText {
   let [lines, firstTime, lastTime] = [0, "9999", ""];
-  for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
+  for (const [from, end] of lineSpans(text)) {
     lines += 1;
     const record = headAt(text, from) ?? parseLine(text.slice(from, end));
     if (record === undefined || !isStoredType(record.type)) continue;

@@ -78,22 +78,22 @@ function signedText(heads: Heads): string {
   );
 }
 
-/** `foreign`: signed with a key that is not known. */
-type LostHeads = "missing" | "damaged" | "foreign";
+const LOST = {
+  missing: "was removed",
+  damaged: "was damaged",
+  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
+} as const;
 
-/** What was found in the place of the file. */
-interface HeadsUpdate {
-  /** It was not what a process of this log had left there. */
-  readonly lost?: LostHeads | undefined;
-  /** No process with a key had written it, and this one has a key. */
-  readonly isFirstKeyed: boolean;
-  /** The file is signed and this process has no key. */
-  readonly lacksKey: boolean;
+/** How the file is not what a process of this log with these keys had left there. */
+function lossOf({ state }: FoundHeads, keys: AuditKeys): keyof typeof LOST | undefined {
+  if (state === "missing" || state === "damaged") return state;
+  // Who has no key goes on with what others signed.
+  return state === "foreign" && keys.current !== undefined ? state : undefined;
 }
 
 /**
- * Blocks, because logs are closed while the process exits. Throws what the disk throws. undefined if another process held the
- * lock for too long.
+ * Blocks, because logs are closed while the process exits. Throws what the disk throws. Returns what was there before; undefined
+ * if another process held the lock for too long.
  *
  * @param waitMs How long to wait for another process that is writing.
  * @param keys With a current one the file is signed. Without, what others signed stays as it is.
@@ -103,27 +103,23 @@ export function updateHeads(
   change: (heads: Map<string, ChainHead>) => void,
   waitMs: number,
   keys: AuditKeys = NO_KEYS,
-): HeadsUpdate | undefined {
+): FoundHeads | undefined {
   const file = join(dir, NAME);
   const release = takeLock(`${file}.lock`, waitMs);
   if (release === undefined) return undefined;
   try {
-    const { state, heads: known, signed } = readHeads(dir, keys);
+    const found = readHeads(dir, keys);
+    const heads = new Map(lossOf(found, keys) === undefined ? found.heads : []);
     const key = keys.current;
-    // Who has no key goes on with what others signed.
-    const isLost = state === "missing" || state === "damaged" || (state === "foreign" && key !== undefined);
-    const heads = new Map(isLost ? [] : known);
-    const lacksKey = key === undefined && signed !== undefined;
     change(heads);
-    trim(heads, lacksKey);
-    const signature = key === undefined ? signed : { key: key.id, signature: key.signHeads(signedText(heads)) };
+    trim(heads, key === undefined && found.signed !== undefined);
+    const signature = key === undefined ? found.signed : { key: key.id, signature: key.signHeads(signedText(heads)) };
     const text = `${JSON.stringify({ version: VERSION, chains: Object.fromEntries(heads), ...signature })}\n`;
     // Under the lock nobody else uses this name, and what a crash leaves is overwritten.
     const temporary = `${file}.tmp`;
     writeFileSync(temporary, text, { mode: 0o600 });
     renameSync(temporary, file);
-    const isFirstKeyed = key !== undefined && state === "plain" && known.size > 0;
-    return { lost: isLost ? state : undefined, isFirstKeyed, lacksKey };
+    return found;
   } finally {
     release();
   }
@@ -170,12 +166,6 @@ const EVERY_MS = 1000;
 const WAIT_MS = 250;
 const RETRY_MS = 50;
 
-const LOST: Readonly<Record<LostHeads, string>> = {
-  missing: "was removed",
-  damaged: "was damaged",
-  foreign: "is signed with a key that neither `audit.key` nor `audit.oldKeys` names",
-};
-
 interface HeadKeeperOptions {
   readonly dir: string;
   readonly chain: string;
@@ -196,20 +186,14 @@ export class HeadKeeper {
   #foundNone = false;
   #pruned: string[] = [];
   #cancel: (() => void) | undefined;
-  #hasFailed = false;
-  #hasWarned = false;
+  readonly #told = new Set<string>();
 
   constructor(options: HeadKeeperOptions) {
     this.#options = options;
   }
 
-  /** There are chains that must have left their heads. */
+  /** There are earlier chains, which must have left their heads. Told late, it is of what the first write found. */
   expectOthers(): void {
-    this.#isExpected = true;
-  }
-
-  /** As `expectOthers`, told when the first head may have been written: the file was not there then, but should have been. */
-  expectEarlier(): void {
     if (this.#foundNone) this.#lose("missing");
     this.#foundNone = false;
     this.#isExpected = true;
@@ -239,62 +223,54 @@ export class HeadKeeper {
 
   #write(waitMs: number): void {
     this.stop();
-    const { dir, chain, clock, keys } = this.#options;
+    const { dir, chain, clock, keys, note } = this.#options;
     const [head, pruned] = [this.#head, new Set(this.#pruned)];
     if (head === undefined) return;
     try {
-      const update = updateHeads(
-        dir,
-        (heads) => {
-          for (const [other, { file, key }] of heads) {
-            // Of a keyed chain only who can sign what is left.
-            if (pruned.has(file) && (key === undefined || keys.current !== undefined)) heads.delete(other);
-          }
-          // Last in the order, as the newest.
-          heads.delete(chain);
-          heads.set(chain, head);
-        },
-        waitMs,
-        keys,
-      );
-      if (update === undefined) {
+      const change = (heads: Map<string, ChainHead>): void => {
+        for (const [other, { file, key }] of heads) {
+          // Of a keyed chain only who can sign what is left.
+          if (pruned.has(file) && (key === undefined || keys.current !== undefined)) heads.delete(other);
+        }
+        // Last in the order, as the newest.
+        heads.delete(chain);
+        heads.set(chain, head);
+      };
+      const found = updateHeads(dir, change, waitMs, keys);
+      if (found === undefined) {
         if (!head.closed) this.#cancel = clock.after(RETRY_MS, () => this.#write(0));
         return;
       }
-      const { lost, isFirstKeyed, lacksKey } = update;
       this.#writtenFile = head.file;
       this.#pruned = [];
-      if (lacksKey) this.#warnOfKey();
-      if (isFirstKeyed) this.#options.note(KEYED, { key: keys.current?.id });
+      const lost = lossOf(found, keys);
+      if (keys.current === undefined && found.signed !== undefined) this.#tellOnce(keylessMessage(dir));
+      if (keys.current !== undefined && found.state === "plain" && found.heads.size > 0)
+        note(KEYED, { key: keys.current.id });
       if (lost === "missing" && !this.#isExpected) this.#foundNone = true;
       else if (lost !== undefined) this.#lose(lost);
       this.#isExpected = true;
     } catch (error) {
-      this.#fail(error);
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#tellOnce(`It cannot be written down how far the audit log has come: ${reason}`);
     }
   }
 
   /** They are written again with our own alone, so this record is all that is left to show it. */
-  #lose(what: LostHeads): void {
+  #lose(what: keyof typeof LOST): void {
     const { dir, note, onProblem } = this.#options;
     const unknown = "of older chains it cannot be told any more whether their ends were cut off";
     onProblem(`heads.json in ${dir} ${LOST[what]}: ${unknown}.`);
     note(HEADS_LOST, { what });
   }
 
-  #warnOfKey(): void {
-    if (this.#hasWarned) return;
-    this.#hasWarned = true;
-    const { dir, onProblem } = this.#options;
-    onProblem(
-      `The audit log in ${dir} is keyed, and this process writes to it without a key. Set \`audit.key\` in its config; toolcrib audit verify reports its chain.`,
-    );
+  #tellOnce(message: string): void {
+    if (this.#told.has(message)) return;
+    this.#told.add(message);
+    this.#options.onProblem(message);
   }
+}
 
-  #fail(error: unknown): void {
-    if (this.#hasFailed) return;
-    this.#hasFailed = true;
-    const reason = error instanceof Error ? error.message : String(error);
-    this.#options.onProblem(`It cannot be written down how far the audit log has come: ${reason}`);
-  }
+function keylessMessage(dir: string): string {
+  return `The audit log in ${dir} is keyed, and this process writes to it without a key. Set \`audit.key\` in its config; toolcrib audit verify reports its chain.`;
 }

@@ -109,6 +109,7 @@ export class AuditLog implements AuditSink {
   #lostUntold = 0;
   #isClosing = false;
   #closed = false;
+  #hasCalls = false;
 
   constructor(options: AuditLogOptions) {
     const all = { ...DEFAULTS, ...options };
@@ -130,6 +131,11 @@ export class AuditLog implements AuditSink {
     return this.#lost;
   }
 
+  /** Whether a call was recorded. */
+  get hasCalls(): boolean {
+    return this.#hasCalls;
+  }
+
   /** The name of the file that is written to; the others of the chain have ended. */
   get currentFile(): string | undefined {
     return this.#file?.name;
@@ -137,7 +143,7 @@ export class AuditLog implements AuditSink {
 
   /** There are chains from before this process that must have left their heads. */
   expectHeads(): void {
-    this.#heads.expectEarlier();
+    this.#heads.expectOthers();
   }
 
   /**
@@ -146,6 +152,7 @@ export class AuditLog implements AuditSink {
    */
   begin(record: StartRecord, content?: CallContent): Promise<void> | undefined {
     const isAlone = this.#begun.size === 0;
+    this.#hasCalls = true;
     this.#add(() => {
       const begun = begunCall(record, content, this.#body);
       if (this.#begun.size < MAX_BEGUN) this.#begun.set(record.callId, begun);
@@ -157,6 +164,7 @@ export class AuditLog implements AuditSink {
   /** Written before the caller goes on too, so that no answer is sent of which there is no record. */
   write(record: CallRecord, content?: CallContent): Promise<void> | undefined {
     const begun = this.#begun.get(record.callId);
+    this.#hasCalls = true;
     this.#add(() => callBody(record, content, begun, this.#body));
     this.#begun.delete(record.callId);
     return this.#settle(begun !== undefined && this.#begun.size === 0);
@@ -367,7 +375,7 @@ export class AuditLog implements AuditSink {
     // Two files of one chain never share a name, also when the clock stands or goes back.
     const start = Math.max(this.#clock.now(), this.#lastStart + 1);
     const others = listFiles(dir).filter((file) => file.chain !== this.chain);
-    if (others.some((other) => hasRested(other))) this.#heads.expectOthers();
+    if (this.#part === 0 && others.some((other) => hasRested(other))) this.#heads.expectOthers();
     const file = new OpenFile(dir, fileName(start, pid, this.chain));
     this.#file = file;
     this.#lastStart = start;

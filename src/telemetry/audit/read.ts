@@ -3,7 +3,17 @@ import { existsSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import type { AuditBlock, KeptLog } from "../../model/audit-blocks.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { type AuditFile, blockOf, headAt, linesOf, listFiles, listLog, type LogFile, readText } from "./files.ts";
+import {
+  type AuditFile,
+  blockOf,
+  headAt,
+  lineSpans,
+  linesOf,
+  listFiles,
+  listLog,
+  type LogFile,
+  readText,
+} from "./files.ts";
 import { parseLine } from "./line.ts";
 import { isStored, type StoredRecord, UNFINISHED, WITHHELD } from "./record.ts";
 
@@ -11,8 +21,6 @@ import { isStored, type StoredRecord, UNFINISHED, WITHHELD } from "./record.ts";
 const SLACK_MS = 1000;
 /** How much of a file is read in one turn of the event loop. */
 const CHUNK = 256 * 1024;
-/** Blocks whose text is held, for calls that end in another block than they begin in. */
-const MAX_HELD = 4;
 
 export interface AuditEntry {
   readonly file: string;
@@ -170,7 +178,8 @@ class BlockReader {
   readonly blocks: readonly PlacedBlock[];
   readonly #kept: KeptLog | undefined;
   readonly #chains: ReadonlyMap<string, readonly PlacedBlock[]>;
-  readonly #texts = new Map<PlacedBlock, string>();
+  /** The calls whose end is in a block: each is read once for all that began before it. */
+  readonly #ended = new Map<PlacedBlock, ReadonlySet<string | undefined>>();
 
   constructor(blocks: readonly PlacedBlock[], kept: KeptLog | undefined) {
     this.blocks = blocks;
@@ -181,41 +190,38 @@ class BlockReader {
   /** In their order; calls without an end come last, because they outlived the others. */
   async entriesOf(block: PlacedBlock, filter: RecordFilter): Promise<AuditEntry[]> {
     const { file, chain } = block;
-    const text = await this.#textOf(block);
+    const text = await this.#read(block);
     if (!filter.mayContain(text)) return [];
+    const ended = await this.#endedIn(block, text);
     const [entries, begun]: [AuditEntry[], StoredRecord[]] = [[], []];
-    for (let from = 0, end = text.indexOf("\n"); end !== -1; from = end + 1, end = text.indexOf("\n", from)) {
-      const isEnded = headAt(text, from)?.type === "start" && endsAfter(text, end, callIdIn(text, from, end));
+    for (const [from, end] of lineSpans(text)) {
+      const isEnded = headAt(text, from)?.type === "start" && ended.has(callIdIn(text, from, end) ?? "");
       const record = isEnded ? undefined : wantedRecord(text.slice(from, end), filter);
       if (record === undefined) continue;
       if (record.type !== "start") entries.push({ file, chain, record });
-      else if (!endsAfter(text, end, record.callId)) begun.push(record);
+      else if (!ended.has(record.callId)) begun.push(record);
     }
     for (const record of await this.#withoutEnd(begun, block))
       entries.push({ file, chain, record: { ...record, outcome: UNFINISHED } });
     return entries;
   }
 
-  /** Those that end in no later block of the chain. Each is read once for all of them. */
+  /** Those that end in no later block of the chain. */
   async #withoutEnd(begun: readonly StoredRecord[], block: PlacedBlock): Promise<readonly StoredRecord[]> {
     const chain = this.#chains.get(block.chain) ?? [];
     let open = begun;
     for (const later of chain.slice(chain.indexOf(block) + 1)) {
       if (open.length === 0) break;
-      const text = await this.#textOf(later);
-      open = open.filter(({ callId }) => !endsAfter(text, 0, callId));
+      const ended = await this.#endedIn(later);
+      open = open.filter(({ callId }) => !ended.has(callId));
     }
     return open;
   }
 
-  async #textOf(block: PlacedBlock): Promise<string> {
-    const known = this.#texts.get(block);
-    if (known !== undefined) return known;
-    const text = await this.#read(block);
-    const [oldest] = this.#texts.keys();
-    if (this.#texts.size >= MAX_HELD && oldest !== undefined) this.#texts.delete(oldest);
-    this.#texts.set(block, text);
-    return text;
+  async #endedIn(block: PlacedBlock, text?: string): Promise<ReadonlySet<string | undefined>> {
+    const ended = this.#ended.get(block) ?? new Set(endedIn(text ?? (await this.#read(block))));
+    this.#ended.set(block, ended);
+    return ended;
   }
 
   async #read({ file, firstLine, lines, bytes, inFolder }: PlacedBlock): Promise<string> {
@@ -249,17 +255,17 @@ function callIdIn(text: string, from: number, end: number): string | undefined {
   return found === null || found.index > end ? undefined : found[1];
 }
 
-/** Whether a line of the text behind `from` is the end of this call. */
-function endsAfter(text: string, from: number, callId: string | undefined): boolean {
-  if (callId === undefined) return false;
-  const member = `"callId":${JSON.stringify(callId)}`;
-  for (let at = text.indexOf(member, from); at !== -1; at = text.indexOf(member, at + 1)) {
-    const start = text.lastIndexOf("\n", at) + 1;
-    if (headAt(text, start)?.type === "call") return true;
-    const record = parseLine(text.slice(start, text.indexOf("\n", at)));
-    if (record?.type === "call" || (record?.type === "event" && record.event === WITHHELD)) return true;
+/** The ids of the calls whose end is in this text. */
+function* endedIn(text: string): Generator<string | undefined> {
+  for (const [from, end] of lineSpans(text)) {
+    const type = headAt(text, from)?.type;
+    if (type === "start" || type === "decision") continue;
+    const callId = type === "call" ? callIdIn(text, from, end) : undefined;
+    const record = callId === undefined ? parseLine(text.slice(from, end)) : undefined;
+    // As a copy: a part of the text would keep all of it in memory.
+    if (callId !== undefined) yield Buffer.from(callId).toString();
+    else if (record?.type === "call" || (record?.type === "event" && record.event === WITHHELD)) yield record.callId;
   }
-  return false;
 }
 
 export function isRefusal({ decision, outcome, answer }: StoredRecord): boolean {

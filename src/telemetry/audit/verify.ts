@@ -129,26 +129,25 @@ async function strangers(kept: KeptLog | undefined): Promise<AuditProblem[]> {
 }
 
 async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKeys): Promise<FileReport> {
+  const { name, path } = file;
   // Before the file in the folder, which is never behind.
-  const blocks = file.kept === undefined ? undefined : await kept?.wholeBlocks(file.name);
-  const before = blocks?.map((block) => block.text).join("");
-  let inFolder: string | undefined;
+  const blocks = (file.kept && (await kept?.wholeBlocks(name))) ?? [];
+  const stored = blocks.map((block) => block.text).join("");
+  let text = stored;
   try {
-    inFolder = file.isInFolder ? readFileSync(file.path, "utf8") : undefined;
+    if (file.isInFolder) text = readFileSync(path, "utf8");
   } catch (error) {
-    if (systemErrorCode(error) !== "ENOENT") {
-      const why = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
-      return { ...checkLines(file, "", keys), problems: [problem(file.name, "unreadable", why)] };
-    }
+    // It was in the folder a moment ago, and is in the store as a whole now.
+    if (systemErrorCode(error) === "ENOENT")
+      return reportOf({ ...file, isInFolder: false, kept: (await kept?.files([name]))?.[0] }, kept, keys);
+    const why = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return { ...checkLines(file, "", keys), problems: [problem(name, "unreadable", why)] };
   }
-  // One that was in the folder a moment ago is in the store as a whole now.
-  const isGone = file.isInFolder && inFolder === undefined;
-  const report = checkLines(file, inFolder ?? (isGone ? await kept?.textOf(file.name) : before) ?? "", keys);
-  const problems = [...report.problems];
-  if (inFolder !== undefined && before !== undefined) problems.push(...differences(file, before, inFolder));
+  const report = checkLines(file, text, keys);
+  const problems = [...report.problems, ...differences(file, stored, text)];
   // The lines tell where it is broken; the rest tells only that it is.
   const isKnown = problems.some(({ severity }) => severity === "error");
-  if (!isKnown && file.kept !== undefined) problems.push(...storeProblems(file, file.kept, blocks ?? []));
+  if (!isKnown && file.kept !== undefined) problems.push(...storeProblems(file, file.kept, blocks));
   return { ...report, problems };
 }
 
@@ -182,11 +181,10 @@ function storeProblems(file: LogFile, taken: KeptFile, blocks: readonly AuditTex
     return [problem(name, "removed", `the store has ${lines} lines of it and took in ${taken.lines}`)];
   // More of them have come since the files were listed.
   if (lines > taken.lines) return [];
-  if (bytes !== taken.bytes)
-    return [problem(name, "changed", `the store has ${bytes} bytes of it and says that it took in ${taken.bytes}`)];
   // It would go before its time. An earlier version counted lines of the log itself, so it may be later.
-  if (taken.lastTime >= lastTime) return [];
-  return [problem(name, "changed", `the store says that its last record is of ${taken.lastTime}, not ${lastTime}`)];
+  if (bytes === taken.bytes && taken.lastTime >= lastTime) return [];
+  const said = `${taken.bytes} bytes up to ${taken.lastTime}`;
+  return [problem(name, "changed", `the store says that it has ${said} of it, and has ${bytes} up to ${lastTime}`)];
 }
 
 function problem(file: string, what: AuditProblem["what"], message: string, line = 0): AuditProblem {
@@ -341,7 +339,8 @@ class Judge {
     // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
     const chains = own.map((report) => {
       const parts = this.#chains.get(report.chain) ?? [];
-      const witnessed = parts.flatMap((part) => this.#witnessed(part));
+      const seen = parts.flatMap(({ header }) => header?.seen ?? []);
+      const witnessed = seen.flatMap((each) => this.#check(each, `the chain ${report.chain}`));
       return { ...report, problems: [...report.problems, ...witnessed, ...this.#plainProblem(parts[0])] };
     });
     const problems = [...others, ...this.#headsProblems(), ...this.#lostHeads()];
@@ -401,10 +400,10 @@ class Judge {
   }
 
   #missingChains(): ChainReport[] {
-    return [...this.#found.heads].flatMap(([chain, { file, seq, hash, key = null }]): ChainReport[] => {
-      if (this.#chains.has(chain) || this.#isPruned(file)) return [];
-      this.#told.add(file);
-      const problems = [problem(file, "removed", "the file is missing; heads.json knows it")];
+    return [...this.#found.heads].flatMap(([chain, head]): ChainReport[] => {
+      const problems = this.#chains.has(chain) ? [] : this.#check(head, HEADS);
+      if (problems.length === 0) return [];
+      const { seq, hash, key = null } = head;
       return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, key, problems }];
     });
   }
@@ -416,12 +415,10 @@ class Judge {
     const last = newest?.last;
     const state = stateOf(newest);
     // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
-    if (last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning")) {
-      for (const short of this.#headProblem(chain, parts)) {
-        problems.push(short);
-        this.#told.add(short.file);
-      }
-    }
+    const head = this.#found.heads.get(chain);
+    // A chain that is longer than its head was killed before the head was written; one that is shorter was cut.
+    if (head !== undefined && last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning"))
+      problems.push(...this.#check(head, HEADS));
     if (newest !== undefined && last?.type === "rotated")
       problems.push(problem(newest.file.name, "removed", "the file that follows this one is missing"));
     else if (newest !== undefined && state === "unclosed")
@@ -462,43 +459,20 @@ class Judge {
     return [problem(name, "changed", "the file does not follow from the one before")];
   }
 
-  /** A chain that is longer than its head was killed before the head was written; one that is shorter was cut. */
-  #headProblem(chain: string, parts: readonly FileReport[]): AuditProblem[] {
-    const head = this.#found.heads.get(chain);
-    if (head === undefined) return [];
-    const { file, seq } = head;
-    const hash = parts.map((part) => part.hashes.get(seq)).find((found) => found !== undefined);
-    if (hash === head.hash) return [];
-    if (hash !== undefined) return [problem(file, "changed", `the record ${seq} is not the one that heads.json knows`)];
-    if (parts.some((part) => part.file.name === file)) {
-      const ends = parts.at(-1)?.last?.seq;
-      const after = ends === undefined ? "" : `after record ${ends}, `;
-      return [problem(file, "truncated", `the file ends ${after}before record ${seq} that heads.json knows`)];
-    }
-    return this.#isPruned(file) ? [] : [problem(file, "removed", "the file is missing; heads.json knows it")];
-  }
-
-  /** What the header of a file saw of other chains must still be there. */
-  #witnessed({ header }: FileReport): AuditProblem[] {
-    if (header === undefined) return [];
-    const witness = `the chain ${header.chain} saw`;
-    return header.seen.flatMap(({ file, seq, hash }): AuditProblem[] => {
-      if (this.#told.has(file)) return [];
-      const tell = (what: AuditProblem["what"], message: string): AuditProblem[] => {
-        this.#told.add(file);
-        return [problem(file, what, message)];
-      };
-      const report = this.#byName.get(file);
-      if (report === undefined)
-        return this.#isPruned(file) ? [] : tell("removed", `the file is missing; ${witness} it`);
-      // A file that is broken anyway is reported line by line.
-      if (seq < 0 || report.problems.some(({ severity }) => severity === "error")) return [];
-      const there = report.hashes.get(seq);
-      if (there === hash) return [];
-      return there === undefined
-        ? tell("truncated", `lines are missing at the end of the file; ${witness} them`)
-        : tell("changed", `the record ${seq} is not the one that ${witness}`);
-    });
+  /** What is known elsewhere of the end of a file must still be so. */
+  #check({ file, seq, hash }: SeenFile, witness: string): AuditProblem[] {
+    const report = this.#byName.get(file);
+    if (this.#told.has(file) || (report === undefined && this.#isPruned(file))) return [];
+    const there = report?.hashes.get(seq);
+    // A file that is broken anyway is reported line by line.
+    const isBroken = report?.problems.some(({ severity }) => severity === "error") === true;
+    if (report !== undefined && (isBroken || seq < 0 || there === hash)) return [];
+    this.#told.add(file);
+    if (report === undefined) return [problem(file, "removed", `the file is missing; ${witness} knows it`)];
+    if (there !== undefined)
+      return [problem(file, "changed", `the record ${seq} is not the one that ${witness} knows`)];
+    const after = report.last === undefined ? "" : `after record ${report.last.seq}, `;
+    return [problem(file, "truncated", `the file ends ${after}before record ${seq} that ${witness} knows`)];
   }
 }
 

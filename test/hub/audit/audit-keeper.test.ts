@@ -98,6 +98,25 @@ describe("[oper-02c] the audit journal goes into the store", () => {
     await audit.close();
   });
 
+  it("[speed-06a] not while nobody calls anything: what a start records is read where it is", async () => {
+    const place = await JournalPlace.open();
+    const clock = new FakeClock();
+    const log = place.log({ isJournal: true, clock, onWritten: () => audit.soon() });
+    const audit = place.audit(log, { clock, isReady: false });
+    audit.start();
+    log.event({ time: new Date().toISOString(), event: "server.started" });
+    log.flush();
+    await clock.advance(10 * 60_000);
+    expect(await place.store.audit.files()).toEqual([]);
+    expect((await audit.query({ limit: 10, order: "newest" })).entries).toMatchObject([{ event: "server.started" }]);
+    numbered(log, "n", 1);
+    log.flush();
+    await clock.advance(5000);
+    await eventually(async () => (await place.store.audit.files()).length > 0);
+    expect(await place.storedTexts()).toEqual(place.texts());
+    await audit.close();
+  });
+
   it("goes on after a crash between any two steps", async () => {
     const place = await JournalPlace.open();
     place.leaveBehind(["a"], 600);

@@ -190,7 +190,7 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
     onTestFinished(() => thread.close());
     await thread.takeIn("all");
     // Each look keeps it for a while.
-    await expect.poll(() => thread.putSessions([]), { interval: 300, timeout: 30_000 }).toBe(false);
+    await expect.poll(() => thread.putSessions([]), { interval: 300 }).toBe(false);
     numbered(log, "m", 2);
     log.flush();
     await thread.takeIn("all");

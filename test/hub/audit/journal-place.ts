@@ -17,6 +17,7 @@ import { AuditPlace, numbered } from "../../telemetry/audit-place.ts";
 
 interface KeeperOptions extends Partial<Omit<AuditKeeperOptions, "store">> {
   readonly withStore?: boolean;
+  readonly isReady?: boolean;
   readonly store?: StoredAudit;
 }
 
@@ -47,14 +48,17 @@ export class JournalPlace extends AuditPlace {
   }
 
   /** In this thread, unlike that of a hub. */
-  audit(log: AuditLog, { withStore = true, clock = systemClock, store, ...options }: KeeperOptions = {}): HubAudit {
+  audit(
+    log: AuditLog,
+    { withStore = true, isReady = true, clock = systemClock, store, ...options }: KeeperOptions = {},
+  ): HubAudit {
     const { dir } = this;
     const warn = (message: string): void => void this.warnings.push(message);
     const bounds = { maxBytes: 100 * 1024 * 1024, restMs: -1, chain: log.chain, fileBytes: log.fileBytes };
     const opened = withStore ? async () => store ?? this.store.audit : undefined;
     const own = new AuditKeeper({ dir, store: opened, keys: NO_KEYS, clock, ...bounds, ...options });
     const keeper: AuditKeeping = {
-      isReady: true,
+      isReady,
       takeIn: (scope) => own.takeIn(scope),
       remove: (names) => own.remove(names),
       query: (query) => own.query(query),

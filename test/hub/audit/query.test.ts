@@ -1,8 +1,11 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OPERATIONS, type InputOf } from "../../../src/contract/operations.ts";
 import { pageOf } from "../../../src/hub/audit/query.ts";
 import type { KeptLog } from "../../../src/model/audit-blocks.ts";
 import type { HubAudit } from "../../../src/hub/audit/hub-audit.ts";
+import { blockOf } from "../../../src/telemetry/audit/files.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { callRecord } from "../../support/call-record.ts";
 import { numbered, startRecord } from "../../telemetry/audit-place.ts";
@@ -219,6 +222,35 @@ it("[oper-02c] what was written is in the store after flush, and a store that is
   Object.assign(place.store.audit, { append });
   expect(await list(audit)).toHaveLength(3);
   await audit.close();
+});
+
+it("[oper-02c] no block is read more than twice, however many calls have no end", async () => {
+  const place = await JournalPlace.open();
+  const killed = place.log({ pid: DEAD_PID });
+  for (let round = 0; round < 12; round += 1) {
+    void killed.begin(startRecord({ name: `open${round}`, time: at(round) }));
+    numbered(killed, "n", 99);
+  }
+  killed.flush();
+  const { audit } = place.store;
+  const [[name = "", text = ""] = []] = place.texts();
+  const lines = text.split(/(?<=\n)/);
+  for (let line = 0; line < lines.length; line += 100)
+    await audit.append(blockOf({ name, chain: killed.chain }, line, lines.slice(line, line + 100).join("")));
+  rmSync(join(place.dir, name));
+  expect((await audit.blocks()).length).toBeGreaterThan(8);
+  const reads = new Map<number | undefined, number>();
+  const kept: KeptLog = {
+    ...audit,
+    textOf: (file, firstLine) => {
+      reads.set(firstLine, (reads.get(firstLine) ?? 0) + 1);
+      return audit.textOf(file, firstLine);
+    },
+  };
+  const { entries } = await pageOf(place.dir, kept, { limit: 100, outcome: "unfinished", order: "oldest" });
+  expect(entries.map((each) => each.name)).toEqual(Array.from({ length: 12 }, (_, round) => `open${round}`));
+  expect(Math.max(...reads.values())).toBeLessThanOrEqual(2);
+  killed.close();
 });
 
 describe("[oper-02c] records of files that go into the store while they are read", () => {

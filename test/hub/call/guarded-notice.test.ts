@@ -62,6 +62,41 @@ it("[detect-02c] log messages of a call are redacted or blocked, and recorded", 
   expect(guardedNotice(callWith("block"), "notifications/message", honest)).toBe(honest);
 });
 
+it("[sound-13a] a message that is withheld keeps no words of the server, whatever field they are in", () => {
+  const notices: JsonObject[] = [
+    { level: "info", logger: ATTACK, data: "x" },
+    { level: ATTACK, logger: "web", data: "x" },
+    { level: "info", data: "x", _meta: { note: ATTACK } },
+    { level: "info", data: "x", [ATTACK]: 1 },
+  ];
+  for (const notice of notices) {
+    const left = guardedNotice(callWith("block"), "notifications/message", notice);
+    expect(left).toMatchObject({ level: "info", data: "[removed by the guard]" });
+    expect(JSON.stringify(left)).not.toContain("previous");
+    expect(JSON.stringify(guardedNotice(callWith("redact"), "notifications/message", notice))).not.toContain(
+      "previous",
+    );
+  }
+  const clean = { level: "error", logger: "web", data: ATTACK };
+  expect(guardedNotice(callWith("block"), "notifications/message", clean)).toMatchObject({
+    level: "error",
+    logger: "web",
+  });
+});
+
+it("[sound-13b] other notifications are read like log messages, and those of tasks with their results", () => {
+  const notice = { text: ATTACK };
+  for (const custom of ["notifications/example/custom", "notifications/tasks/custom", "notifications/tasksX"]) {
+    expect(guardedNotice(callWith("warn"), custom, notice)).toBe(notice);
+    for (const onSuspicious of ["redact", "block"] as const)
+      expect(JSON.stringify(guardedNotice(callWith(onSuspicious), custom, notice))).not.toContain("previous");
+  }
+  for (const report of ["notifications/tasks", "notifications/tasks/status"])
+    expect(guardedNotice(callWith("block"), report, notice)).toBe(notice);
+  const completed = { elicitationId: "550e8400-e29b-41d4-a716-446655440000" };
+  expect(guardedNotice(callWith("block"), "notifications/elicitation/complete", completed)).toBe(completed);
+});
+
 it("[detect-02d] questions of a server during a call are redacted or refused, and recorded", async () => {
   const question = { message: "Which size?", requestedSchema: { properties: { size: { description: ATTACK } } } };
   const asked = async (onSuspicious: "ignore" | "warn" | "redact" | "block", params: JsonObject) => {

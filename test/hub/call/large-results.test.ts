@@ -9,10 +9,12 @@ import type { Outcome } from "../../../src/model/errors.ts";
 import type { CallToolResult } from "../../../src/model/protocol.ts";
 import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
+import { LineSplitter } from "../../../src/upstream/stdio/line-framing.ts";
 import { eventually } from "../../support/eventually.ts";
 import { everything, misbehaving } from "../../support/servers.ts";
 
 const LIMIT = 10_000;
+const NEWLINE = 0x0a;
 const LONG = `Begins. ${"é".repeat(LIMIT)} Ends.`;
 
 let hub: Hub | undefined;
@@ -227,5 +229,49 @@ describe("[speed-04b] large results of one session", () => {
     isReleased = true;
     for (const send of held) send();
     expect((await Promise.all(large)).filter(Boolean)).toHaveLength(MANY);
+  });
+});
+
+describe("[speed-04g] a large result", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it("is put together, parsed, looked through and scanned in different turns of the event loop", async () => {
+    const running = (hub = await createHub({ mcpServers: { web: misbehaving("ok") } }));
+    const text = "The river flows through the old town. ".repeat(20_000);
+    const steps: [step: string, turn: number][] = [];
+    let turn = 0;
+    const count = (): void => {
+      turn += 1;
+      counting = setImmediate(count);
+    };
+    const note = (step: string): void => {
+      if (steps.at(-1)?.[0] !== step) steps.push([step, turn]);
+    };
+    const { push } = LineSplitter.prototype;
+    vi.spyOn(LineSplitter.prototype, "push").mockImplementation(function (this: LineSplitter, chunk) {
+      push.call(this, chunk);
+      if (chunk.at(-1) === NEWLINE) note("put together");
+    });
+    const { parse } = JSON;
+    vi.spyOn(JSON, "parse").mockImplementation((json, ...rest) => {
+      if (json.length > text.length) note("parsed");
+      return parse(json, ...rest);
+    });
+    const { postMessage } = Worker.prototype;
+    vi.spyOn(Worker.prototype, "postMessage").mockImplementation(function (this: Worker, message, ...rest) {
+      if (message?.name === "piece") note("scanned");
+      postMessage.call(this, message, ...rest);
+    });
+    let counting = setImmediate(count);
+    try {
+      expect((await running.call({ name: "web__echo", arguments: { text } })).ok).toBe(true);
+    } finally {
+      clearImmediate(counting);
+    }
+    expect(steps.map(([step]) => step)).toEqual(["put together", "parsed", "scanned"]);
+    const [read = 0, parsed = 0, scanned = 0] = steps.map(([, each]) => each);
+    expect(parsed).toBeGreaterThan(read);
+    // Secrets are looked for in the turn between.
+    expect(scanned).toBeGreaterThan(parsed + 1);
   });
 });

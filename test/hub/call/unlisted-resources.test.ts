@@ -8,7 +8,7 @@ import type { CallRecord } from "../../../src/telemetry/call-record.ts";
 import { ToolRegistry } from "../../../src/tools/tool-registry.ts";
 import { LinkingServers } from "../../support/linking-server.ts";
 
-const WAIT = { timeout: 20_000, interval: 10 };
+const WAIT = { timeout: 60_000, interval: 10 };
 
 const hubs: Hub[] = [];
 afterEach(async () => {

@@ -14,7 +14,7 @@ isMissing("servers of a cluster", missing);
 
 const taskServer = resolve(import.meta.dirname, "../../fixtures/task-server.mjs");
 const followingServer = resolve(import.meta.dirname, "../../fixtures/following-server.mjs");
-const WITHIN = { timeout: 15_000, interval: 30 };
+const WITHIN = { timeout: 60_000, interval: 30 };
 
 describe.skipIf(missing !== undefined)("servers of a cluster", { timeout: 60_000 }, () => {
   let ground: Ground;

@@ -187,6 +187,19 @@ describe("[scale-08a] the config of nodes that forget", () => {
     stop();
   });
 
+  it("[whole-01d] a wrong entry stops its server on every node, and keeps no other change from them", async () => {
+    const own = { deployed: false, fresh: false };
+    await start("a", { mcpServers: { x: OFF } }, { deployed: false });
+    await start("b", { mcpServers: { x: OFF } }, { deployed: false });
+    // As someone without an editor that checks it would write it.
+    const wrong = { ...OFF, timeout: "long" } as unknown as typeof OFF;
+    await start("a", { mcpServers: { x: wrong } }, own);
+    const node = await start("b", { mcpServers: { x: OFF, y: OFF } }, own);
+    expect(held().mcpServers).toEqual({ x: wrong, y: OFF });
+    expect((await node.config()).mcpServers).toEqual({ x: wrong, y: OFF });
+    expect(node.warnings.join()).not.toContain("conflict with");
+  });
+
   it("a reload that failed is done again, and told of once", async () => {
     await start("a", { limits: { callsPerMinute: 10 } }, { deployed: false });
     const node = await start("b", { limits: { callsPerMinute: 10 } }, { deployed: false });

@@ -121,9 +121,7 @@ describe.skipIf(missing !== undefined)("[scale-08c] questions and callers at two
     await one.hub.call({ session: atOne, name: "read" });
     expect(atOne.telling).toBeUndefined();
     // The store has it: a node hears of it a moment later.
-    const from = performance.now();
     await eventually(() => atTwo.taint?.callId === "c", "heard");
-    expect(performance.now() - from).toBeLessThan(1000);
     expect(callerAt(two).taint).toMatchObject({ name: "web" });
   });
 

@@ -89,6 +89,25 @@ describe("[scale-08a] the shared part of a config file", () => {
       ["http", "auth", "tokens"],
     ]);
   });
+
+  it.each([
+    { command: "a", environment: { API_TOKEN: "correct-horse" } },
+    { command: "a", env: [{ name: "API_TOKEN", value: "correct-horse" }] },
+    { command: ["a", "--api-token", "correct-horse"] },
+    { httpUrl: "https://a", headers: ["Authorization: Bearer correct-horse"] },
+    { httpUrl: "https://a", http_headers: { Authorization: "Bearer correct-horse" } },
+    "a --api-token correct-horse",
+  ])("[scale-08a] leaves out a credential in the form of another program: %j", (entry) => {
+    const sound = { command: "a", environment: { API_TOKEN: "${env:API_TOKEN}" } };
+    const dev = { mcpServers: { own: entry, sound } };
+    expect(
+      plainCredentialPaths({ mcpServers: { it: entry, sound }, servers: { it: entry, sound }, roles: { dev } }),
+    ).toEqual([
+      ["mcpServers", "it"],
+      ["servers", "it"],
+      ["roles", "dev", "mcpServers", "own"],
+    ]);
+  });
 });
 
 function apply(document: JsonObject, edits: ReturnType<typeof differences>): JsonObject {

@@ -104,9 +104,9 @@ describe("[guard-15b] pins of a running hub", () => {
     await hub.servers.refresh();
     expect(names(hub)).toEqual(["files__keep"]);
     // The first pins are written a moment after they are seen.
-    const before = await vi.waitFor(() => readFileSync(place.lock, "utf8"), { timeout: 20_000, interval: 20 });
+    const before = await vi.waitFor(() => readFileSync(place.lock, "utf8"), { timeout: 60_000, interval: 20 });
     rmSync(place.lock);
-    await vi.waitFor(() => expect(readFileSync(place.lock, "utf8")).toBe(before), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(readFileSync(place.lock, "utf8")).toBe(before), { timeout: 60_000, interval: 20 });
     expect(names(hub)).toEqual(["files__keep"]);
     await vi.waitFor(() => expect(warnings(hub)).toContain("was removed"));
     const events = await place.audit(({ event }) => event?.startsWith("pin.") === true);

@@ -88,6 +88,6 @@ describe("[speed-05c] texts of servers that were found clean", () => {
     const holders = readdirSync(chunks).filter((file) =>
       readFileSync(join(chunks, file), "utf8").includes("definitions.clean"),
     );
-    expect(holders).toEqual([expect.stringMatching(/-[\w-]{8}\.js$/)]);
+    expect(holders).toEqual([expect.stringMatching(/-[\w-]{8}\.cjs$/)]);
   });
 });

@@ -7,6 +7,7 @@ import type { ConfigChange, PlannedChange } from "../../../src/contract/change-s
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
 import { ServerSecrets } from "../../../src/hub/servers/server-secrets.ts";
+import type { JsonObject } from "../../../src/model/json.ts";
 import type { Session } from "../../../src/sessions/session.ts";
 import { OfferingServer } from "../../support/offering-server.ts";
 
@@ -396,5 +397,51 @@ describe("tokens", () => {
     expect(left.notes.join(" ")).toContain("No token is left");
     expect(hub.config.config.http.auth).toEqual({ tokens: [] });
     await expect(write(hub, { kind: "revokeToken", name: "laptop" })).rejects.toMatchObject({ code: "not_found" });
+  });
+});
+
+describe("entries with wrong values", () => {
+  const change = (serverId: string, updates: JsonObject): ConfigChange => ({ kind: "server", serverId, updates });
+
+  it("[whole-01d] are not written, and the message says what is allowed", async () => {
+    const hub = await start();
+    const before = readFileSync(file, "utf8");
+    const refusal = write(hub, change("git", { timeout: "long" }));
+    await expect(refusal).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringMatching(/mcpServers\.git\.timeout: found "long"; expected a whole number above 0$/),
+    });
+    expect(readFileSync(file, "utf8")).toBe(before);
+  });
+
+  it("[whole-01d] that the file has already do not keep others from being changed", async () => {
+    const hub = await start("", `, "timeout": "long"`);
+    expect((await write(hub, change("files", { timeout: 5000 }))).saved).toBe(true);
+    expect(hub.servers.list()).toMatchObject([
+      { id: "git", state: "failed" },
+      { id: "files", state: "ready" },
+    ]);
+    await expect(write(hub, change("git", { timeout: "longer" }))).rejects.toMatchObject({ code: "invalid_config" });
+    expect((await write(hub, change("git", { timeout: 5000 }))).saved).toBe(true);
+    expect(hub.servers.list()).toMatchObject([{ id: "git", state: "ready" }, { id: "files" }]);
+  });
+
+  it("[whole-01d] are neither replaced nor made right by a rule beside them", async () => {
+    const hub = await start(`,\n  "roles": { "coder": {} }`, `, "tools": { "deny": "push" }`);
+    const before = readFileSync(file, "utf8");
+    const rule: ConfigChange = { kind: "rule", verdict: "deny", serverId: "git", patterns: ["pull"] };
+    await expect(write(hub, rule)).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringContaining("mcpServers.git.tools.deny is not a list"),
+    });
+    expect(readFileSync(file, "utf8")).toBe(before);
+  });
+
+  it("[whole-01d] a list of allowed tools, as other programs have it, stays beside a rule of ours", async () => {
+    const hub = await start("", `, "tools": ["pull", "log"]`);
+    await write(hub, change("git", { tools: { deny: ["log"] } }));
+    expect(names(hub, hub.openSession({ door: "mcp" })).filter((name) => name.startsWith("git"))).toEqual([
+      "git__pull",
+    ]);
   });
 });

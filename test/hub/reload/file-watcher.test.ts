@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { watchFiles } from "../../../src/hub/reload/file-watcher.ts";
 
-const WAIT = { timeout: 20_000, interval: 10 };
+const WAIT = { timeout: 60_000, interval: 10 };
 
 /** A folder, and how often a change of the files in it was told of. */
 class Watched {

@@ -143,7 +143,7 @@ export class ReloadPlace {
 }
 
 /** Long enough for a slow machine; nothing waits longer than it must. */
-export const WAIT = { timeout: 20_000, interval: 20 };
+export const WAIT = { timeout: 60_000, interval: 20 };
 
 export function watchEvents(hub: Hub): Seen {
   const seen: Seen = { catalog: [], servers: [], warnings: [], reloads: [], visibility: 0 };

@@ -226,7 +226,7 @@ describe("[gate-07a] a reload", () => {
     const seen = watchEvents(hub);
     place.write('{ "mcpServers": { "a": ');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
-    place.write('{ "mcpServers": { "a": { "command": 1 } } }');
+    place.write('{ "mcpServers": { "a": { "command": 1 } }, "limits": { "servers": "many" } }');
     await expect(hub.reload()).rejects.toMatchObject({ code: "invalid_config" });
     await expect(hub.reload(`${place.dir}/none.json`)).rejects.toMatchObject({ code: "not_found" });
     const after = [hub.config, hub.view(hub.session), await ask(hub, "a__who")];

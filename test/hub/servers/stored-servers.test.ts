@@ -183,12 +183,12 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     other.internals.watch();
     await one.servers.add("s", sound());
     await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", state: "ready" }]), {
-      timeout: 10_000,
+      timeout: 60_000,
     });
     await one.servers.update("s", { tags: ["x"] });
-    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(other.servers.list()).toMatchObject([{ id: "s", tags: ["x"] }]), { timeout: 60_000 });
     await one.servers.remove("s");
-    await vi.waitFor(() => expect(other.servers.list()).toEqual([]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(other.servers.list()).toEqual([]), { timeout: 60_000 });
   });
 
   it("are seen by a single command, which makes no database", async () => {

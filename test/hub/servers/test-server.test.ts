@@ -75,7 +75,7 @@ describe("[oper-09b] why a server is red", () => {
   it("is told by its last words and its history, over restarts", async () => {
     const hub = await new Place().hub();
     await hub.servers.add("s", { ...misbehaving("crash-on-start", "3"), restart: { max: 1, initialDelay: 50 } });
-    await expect.poll(async () => (await hub.servers.get("s"))?.state, { timeout: 10_000 }).toBe("failed");
+    await expect.poll(async () => (await hub.servers.get("s"))?.state).toBe("failed");
     const detail = await hub.servers.get("s");
     expect(detail?.history.map(({ state }) => state)).toEqual(["connecting", "restarting", "connecting", "failed"]);
     expect(detail?.history.at(-1)?.reason).toContain("exited with code 3");

@@ -264,9 +264,9 @@ describe("skills that come and go", () => {
     const hub = await hubWith();
     const stop = hub.internals.watch();
     writeSkill(skills, "two");
-    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__one", "skill__two"]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__one", "skill__two"]), { timeout: 60_000 });
     rmSync(join(skills, "one"), { recursive: true });
-    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__two"]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__two"]), { timeout: 60_000 });
     stop();
   });
 
@@ -280,7 +280,7 @@ describe("skills that come and go", () => {
       const draft = join(dir, ".draft");
       writeFileSync(draft, skillText("one", { body: version }));
       renameSync(draft, join(dir, "SKILL.md"));
-      await vi.waitFor(async () => expect(await textOf(hub, "skill__one")).toContain(version), { timeout: 20_000 });
+      await vi.waitFor(async () => expect(await textOf(hub, "skill__one")).toContain(version), { timeout: 60_000 });
     }
     expect(updated).toContain("skill://one/SKILL.md");
     stop();
@@ -290,7 +290,7 @@ describe("skills that come and go", () => {
     const hub = await hubWith();
     const stop = hub.internals.watch();
     writeSkill(skills, "late");
-    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__late"]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(toolNames(hub)).toEqual(["skill__late"]), { timeout: 60_000 });
     stop();
   });
 

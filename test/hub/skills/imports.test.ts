@@ -126,9 +126,9 @@ describe("[oper-02c] importing through a hub", () => {
     const stop = other.internals.watch();
     writeSkill(skills, "notes");
     await importAll(hub);
-    await vi.waitFor(() => expect(toolNames(other)).toEqual(["skill__notes"]), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(toolNames(other)).toEqual(["skill__notes"]), { timeout: 60_000, interval: 20 });
     await hub.skills.remove("notes");
-    await vi.waitFor(() => expect(toolNames(other)).toEqual([]), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => expect(toolNames(other)).toEqual([]), { timeout: 60_000, interval: 20 });
     stop();
   });
 

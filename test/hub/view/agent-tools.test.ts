@@ -187,7 +187,7 @@ describe("[spine-16b] loadMCPServers", () => {
 
       const kept = registry.get("demo__echo");
       await registry.get("demo__change")?.execute("1", {});
-      await expect.poll(() => registry.get("demo__tool-1"), { timeout: 5000 }).toBeDefined();
+      await expect.poll(() => registry.get("demo__tool-1")).toBeDefined();
       expect(changes.at(-1)).toContain("demo__tool-1");
       expect(registry.get("demo__echo")).toBe(kept);
     } finally {
@@ -234,6 +234,15 @@ describe("[spine-16b] loadMCPServers", () => {
     await provider.close();
   });
 
+  it("says what is wrong where the options are in the place of the registry", async () => {
+    // What programs in JavaScript write.
+    const misplaced = { for: "openai" } as unknown as ToolRegistry;
+    await expect(loadMCPServers({ mcpServers: {} }, misplaced)).rejects.toMatchObject({
+      code: "invalid_arguments",
+      message: expect.stringContaining("not a ToolRegistry"),
+    });
+  });
+
   it("[whole-14c] says which server's tools changed, and has the state of servers by id", async () => {
     const changes: (string | undefined)[] = [];
     const servers = { one: misbehaving("ok"), two: misbehaving("ok") };
@@ -242,9 +251,14 @@ describe("[spine-16b] loadMCPServers", () => {
     });
     expect(provider.statusById()).toMatchObject({ one: { id: "one", state: "ready" }, two: { state: "ready" } });
     await named(provider.tools(), "two__change").execute("1", {});
-    await expect.poll(() => changes, { timeout: 5000 }).toContain("two");
+    await expect.poll(() => changes).toContain("two");
     expect(changes).not.toContain("one");
     await provider.close();
+  });
+
+  it("makes a registry where the program has none", async () => {
+    await using provider = await loadMCPServers({ mcpServers: { demo: misbehaving("ok") } });
+    expect(provider.tools().map(({ name }) => name)).toContain("demo__echo");
   });
 
   it("ends with its signal", async () => {
@@ -253,6 +267,6 @@ describe("[spine-16b] loadMCPServers", () => {
       signal: controller.signal,
     });
     controller.abort();
-    await expect.poll(() => provider.status()[0]?.state, { timeout: 10_000 }).toBe("closed");
+    await expect.poll(() => provider.status()[0]?.state).toBe("closed");
   });
 });
