@@ -1,18 +1,15 @@
 /** Logins at remote servers from the page, in a real browser that goes to the authorization server and comes back. */
-import { AxeBuilder } from "@axe-core/playwright";
-import { mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { AuthorizationServer } from "../doubles/authorization-server.ts";
 import { ProtectedServer } from "../doubles/protected-server.ts";
 import { isMissing } from "../support/skips.ts";
+import { axeViolations, picture } from "./looks.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 
 const missing = missingBrowser();
 isMissing("the page in a browser", missing);
 
-const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
 const ALICE = "alice-0123456789abcdef";
 const MALLORY = "mallory-0123456789abcdef";
 
@@ -23,7 +20,6 @@ describe.skipIf(missing !== undefined)("logins in a browser", () => {
   let opened: OpenPage;
 
   beforeAll(async () => {
-    mkdirSync(ARTIFACTS, { recursive: true });
     authorization = await AuthorizationServer.start(systemClock);
     server = await ProtectedServer.start(authorization);
     bench = await BrowserBench.start({
@@ -45,12 +41,11 @@ describe.skipIf(missing !== undefined)("logins in a browser", () => {
     await page.getByRole("button", { name: "Log in at shared" }).waitFor();
     for (const colorScheme of ["light", "dark"] as const) {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-      expect(violations.map(({ id }) => id)).toEqual([]);
-      await page.screenshot({ path: join(ARTIFACTS, `logins-${colorScheme}.png`), animations: "disabled" });
+      expect(await axeViolations(page)).toEqual([]);
+      await picture(page, `logins-${colorScheme}`);
     }
     await page.setViewportSize({ width: 360, height: 800 });
-    await page.screenshot({ path: join(ARTIFACTS, "logins-phone.png"), animations: "disabled" });
+    await picture(page, "logins-phone");
     expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(360);
     await page.setViewportSize({ width: 1280, height: 860 });
   });

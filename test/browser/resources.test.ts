@@ -1,9 +1,7 @@
 /** Resources and prompts on the page, and what servers ask in calls that were made there. */
-import { AxeBuilder } from "@axe-core/playwright";
-import { mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything } from "../support/servers.ts";
+import { axeViolations, picture } from "./looks.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { ELSEWHERE, HOSTILE_SCRIPT, type Script, Stage } from "./stage.ts";
 import { isMissing } from "../support/skips.ts";
@@ -11,7 +9,6 @@ import { isMissing } from "../support/skips.ts";
 const missing = missingBrowser();
 isMissing("the page in a browser", missing);
 
-const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
 const base64 = (text: string): string => Buffer.from(text).toString("base64");
 /** One pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -46,7 +43,6 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
   let opened: OpenPage;
 
   beforeAll(async () => {
-    mkdirSync(ARTIFACTS, { recursive: true });
     const hostile = { ...HOSTILE_SCRIPT, gets: { hostile: hostilePrompt() } };
     bench = await BrowserBench.start({
       mcpServers: {
@@ -245,11 +241,10 @@ describe.skipIf(missing !== undefined)("resources, prompts and questions in a br
   const looksGood = async (name: string): Promise<void> => {
     const { page } = opened;
     await page.getByRole("dialog").waitFor();
-    const { violations } = await new AxeBuilder({ page }).setLegacyMode().analyze();
-    expect(violations.map(({ id }) => id)).toEqual([]);
-    await page.screenshot({ path: join(ARTIFACTS, `${name}.png`), animations: "disabled" });
+    expect(await axeViolations(page)).toEqual([]);
+    await picture(page, name);
     await page.setViewportSize({ width: 390, height: 844 });
-    await page.screenshot({ path: join(ARTIFACTS, `${name}-phone.png`), animations: "disabled" });
+    await picture(page, `${name}-phone`);
     await page.setViewportSize({ width: 1280, height: 860 });
   };
 

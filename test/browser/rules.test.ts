@@ -1,10 +1,10 @@
 /** Rules, roles, tokens and servers of the file, changed on the page: shown as a diff first, then written. */
-import { AxeBuilder } from "@axe-core/playwright";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything, filesystem, memory } from "../support/servers.ts";
 import { isMissing } from "../support/skips.ts";
+import { axeViolations } from "./looks.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { Stage } from "./stage.ts";
 
@@ -73,7 +73,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const dialog = page.getByRole("dialog", { name: "Deny: 2 tools" });
     await dialog.getByRole("row", { name: /Without a role 2/ }).waitFor();
     await expect.poll(() => dialog.innerText()).toMatch(/\+ .*"files__edit_file"/);
-    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
+    expect(await axeViolations(page)).toEqual([]);
     expect(JSON.stringify(config())).not.toContain("files__edit_file");
     await dialog.getByRole("button", { name: "Write it" }).click();
     await dialog.waitFor({ state: "hidden" });
@@ -86,7 +86,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     const details = page.getByRole("region", { name: "Details of the tool" });
     await details.getByRole("tab", { name: "Rules" }).click();
     await details.getByText(/deny “files__edit_file”/).waitFor();
-    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
+    expect(await axeViolations(page)).toEqual([]);
     await details.getByRole("button", { name: "Allow" }).click();
     const dialog = page.getByRole("dialog", { name: "Allow: files__edit_file" });
     await dialog.getByRole("row", { name: /Without a role/ }).waitFor();
@@ -111,7 +111,7 @@ describe.skipIf(missing !== undefined)("rules in a browser", () => {
     await dialog.getByLabel("Name").fill("coder");
     await dialog.getByRole("checkbox", { name: "files" }).check();
     await dialog.getByLabel("Not these").fill("files__write_*");
-    expect((await new AxeBuilder({ page }).setLegacyMode().analyze()).violations).toEqual([]);
+    expect(await axeViolations(page)).toEqual([]);
     await dialog.getByRole("button", { name: "Review…" }).click();
     const review = page.getByRole("dialog", { name: "Review the change" });
     await review.getByRole("button", { name: "Write it" }).click();

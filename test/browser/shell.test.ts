@@ -1,40 +1,31 @@
 /** The frame of the page: first steps, palette, keys, live calls, the menu, and messages that can be undone. */
-import { AxeBuilder } from "@axe-core/playwright";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { everything, filesystem } from "../support/servers.ts";
 import { isMissing } from "../support/skips.ts";
+import { axeViolations, picture } from "./looks.ts";
 import { BrowserBench, missingBrowser, type OpenPage } from "./page.ts";
 import { Stage } from "./stage.ts";
 
 const missing = missingBrowser();
 isMissing("the page in a browser", missing);
 
-const ARTIFACTS = resolve(import.meta.dirname, "../artifacts");
-
 /** Pictures for people, what axe says, and whether it fits a phone. */
 async function look(page: Page, name: string): Promise<void> {
-  const picture = (kind: string) =>
-    page.screenshot({ path: join(ARTIFACTS, `${name}-${kind}.png`), animations: "disabled" });
   const size = page.viewportSize();
-  await picture("light");
-  expect(await violations(new AxeBuilder({ page }))).toEqual([]);
+  await picture(page, `${name}-light`);
+  expect(await axeViolations(page)).toEqual([]);
   await page.emulateMedia({ colorScheme: "dark", reducedMotion: "reduce" });
-  await picture("dark");
-  expect(await violations(new AxeBuilder({ page }).withRules(["color-contrast"]))).toEqual([]);
+  await picture(page, `${name}-dark`);
+  expect(await axeViolations(page, ["color-contrast"])).toEqual([]);
   await page.setViewportSize({ width: 390, height: 844 });
-  await picture("phone-dark");
+  await picture(page, `${name}-phone-dark`);
   await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  await picture("phone-light");
+  await picture(page, `${name}-phone-light`);
   expect(await page.evaluate<number>("document.documentElement.scrollWidth")).toBeLessThanOrEqual(390);
   if (size !== null) await page.setViewportSize(size);
-}
-
-async function violations(axe: AxeBuilder): Promise<string[]> {
-  const found = await axe.setLegacyMode().analyze();
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 150)).join(" ")}`);
 }
 
 describe.skipIf(missing !== undefined)("the frame of the page", () => {
@@ -43,7 +34,6 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
   let opened: OpenPage;
 
   beforeAll(async () => {
-    mkdirSync(ARTIFACTS, { recursive: true });
     bench = await BrowserBench.start({
       mcpServers: { everything: everything(), files: filesystem(stage.notes()) },
       limits: { callsPerMinute: 1000 },
@@ -259,7 +249,7 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.getByText("files was disconnected.").waitFor();
     await page.getByRole("region", { name: "Messages" }).getByRole("button", { name: "Undo" }).click();
     await expect
-      .poll(async () => (await bench.api("GET", "/mcp/servers/files")).body["server"], { timeout: 20_000 })
+      .poll(async () => (await bench.api("GET", "/mcp/servers/files")).body["server"])
       .toMatchObject({ state: "ready" });
   });
 

@@ -22,6 +22,8 @@ interface TimeChartProps {
 }
 
 const HEIGHT = 168;
+/** Between the values of an axis: no one makes half a call, and half a millisecond would be shown as a whole one. */
+const WHOLE_STEPS = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((unit) => unit * 10 ** power)).flat();
 
 export function TimeChart({ summary, times, series, kind, format, group }: TimeChartProps) {
   const place = useRef<HTMLDivElement>(null);
@@ -50,7 +52,7 @@ export function TimeChart({ summary, times, series, kind, format, group }: TimeC
         scales: { y: { range: (_, __, most) => [0, roundTop(most)] } },
         axes: [
           axis({ values: (_, ticks) => timeLabels(ticks), size: 28 }),
-          axis({ values: (_, ticks) => ticks.map((tick) => data.current.format(tick)), size: 56 }),
+          axis({ incrs: WHOLE_STEPS, values: (_, ticks) => ticks.map((tick) => data.current.format(tick)), size: 56 }),
         ],
         series: [
           {},

@@ -2,7 +2,7 @@
 import {
   keepPreviousData,
   QueryCache,
-  QueryClient,
+  type QueryClient,
   useInfiniteQuery,
   useMutation,
   type UseMutationResult,
@@ -12,10 +12,11 @@ import {
 import type { InputOf, OperationName, OutputOf } from "../../../src/contract/operations.ts";
 import { run } from "../api.ts";
 import { failureOf } from "../failure.ts";
+import { HubQueries } from "./hub-queries.ts";
 
 const FINAL_CODES = new Set(["unauthorized", "denied", "not_found", "invalid_arguments", "conflict"]);
 
-export const queryClient = new QueryClient({
+export const queryClient: QueryClient = new HubQueries({
   queryCache: new QueryCache({
     onError: (error, { queryKey }) => {
       // The login is over: asking who we are leads back to it.

@@ -11,7 +11,7 @@ import { toast, toastError } from "../../components/toast.tsx";
 import { failureOf } from "../../failure.ts";
 import { t } from "../../messages/messages.ts";
 import { serverWords } from "../../messages/server-words.ts";
-import { useChange } from "../../state/queries.ts";
+import { queryClient, useChange } from "../../state/queries.ts";
 import { configOf, type Draft, draftOf, draftProblems, EMPTY_DRAFT, maskProblem, updatesOf } from "./draft.ts";
 import { PasteStep } from "./paste-step.tsx";
 import { ServerForm } from "./server-form.tsx";
@@ -79,6 +79,8 @@ export function EditServer({ server, onClose }: EditServerProps) {
   const update = useChange("updateServer", {
     outdates: ["listServers", "getServer"],
     onSuccess: ({ server: saved }) => {
+      // Edit may be opened again before the refetch answers; it must not show the entry of before.
+      queryClient.setQueryData(["getServer", { serverId: saved.id }], { server: saved });
       toast(t(serverWords.saved, { server: saved.name }));
       onClose();
     },
