@@ -7,6 +7,7 @@ export const REQUIREMENTS = {
   "spine-01b": "Unknown package hosts stay out of the repo: the lock file names none.",
   "spine-02a": "The bootstrap finds or installs a new enough Node and reinstalls only when the lock file changed.",
   "spine-02b": "The demo runs on the three bundled servers.",
+  "spine-03b": "The package runs on the oldest Node that its manifest allows.",
   "spine-03": "npm pack gives a package that installs into an empty folder and works as a CLI and as an import.",
   "spine-04a": "One zod schema gives types, JSON Schema and docs page; the committed files are in step with it.",
   "spine-04b": "Config errors name file, line, path, what was found and what is allowed.",
@@ -40,6 +41,12 @@ export const REQUIREMENTS = {
   "spine-09c": "Streams resume with Last-Event-ID; sessions end with DELETE.",
   "spine-09d": "Lists are read again after every reconnect.",
   "spine-09e": "Junk and huge lines on stdout are survived with bounded buffers.",
+  "spine-09f":
+    "A response over HTTP ends where it clearly ends: what is unclear is refused, and what comes after is never the next one.",
+  "spine-09g":
+    "However a server cuts its response over HTTP, or stops reading, a hub needs no more memory than a few times its bytes, and no request waits for it.",
+  "spine-09h":
+    "A server that asks without end has a bounded number of requests open; a remote one that takes no answer, or wants its streams opened again at once, gets a bounded number of connections.",
   "spine-10a": "Children and grandchildren are gone after close.",
   "spine-10b": "Children are gone after SIGTERM or SIGINT to us.",
   "spine-10c": "After our own SIGKILL the next start reaps orphans, and only orphans.",
@@ -526,6 +533,8 @@ export const REQUIREMENTS = {
   "counter-01l": "The package can be upgraded while it runs: the hub restarts when no call is in progress.",
   "counter-01m": "`hub stop` ends the hub over its own connection.",
   "counter-01n": "`auth login` makes the hub that runs on the config connect with the new login.",
+  "counter-01o":
+    "A client whose role or view the config does not have sees nothing, and learns why: on stderr and in the instructions.",
   "counter-02a": "The bridge carries messages unchanged.",
   "counter-02b": "The bridge opens the session again at the next hub.",
   "counter-02c": "A call that the hub's end interrupts says whether it may have run.",
@@ -583,6 +592,8 @@ export const REQUIREMENTS = {
   "whole-36a": "connect --url to a hub with tokens writes the token or its variable, or asks; never without a word.",
   "whole-36b": "disconnect removes the entry after a token was entered by hand, and the backup with the last entry.",
   "counter-12a": "A hub on another machine chooses no path of the files that --out writes.",
+  "counter-12d":
+    "A command without a config names the config of a hub that is running, and nothing else changes for it.",
   "counter-12b": "The text of a hub on another machine cannot drive the terminal.",
   "counter-12c": "What a command with a token has read at a hub counts in the next commands of its caller.",
   "counter-05d": "clients shows how each client is connected and when it last called.",
@@ -649,18 +660,37 @@ export const REQUIREMENTS = {
   "speed-04b": "Calls of one session go on while large results of another are scanned.",
   "speed-04c": "The bench compares the p99 of small calls alone and beside large results of another session.",
   "speed-04d": "A large result reaches a client of either era as its server sent it.",
+  "speed-04e":
+    "The JSON of a large result goes on as its server wrote it, unless a client could read anything in it that was not scanned.",
+  "speed-04f": "The guard's threads run after others of the process, whatever priority that was started with.",
+  "speed-04g":
+    "The steps of a large result on the main thread are turns of the event loop of their own, and its lines stay in their order.",
   "speed-05a": "The command keeps compiled code in the cache folder of the user, and starts without one.",
-  "speed-05b": "As root the command runs no compiled code from a folder that belongs to another user.",
+  "speed-05b":
+    "The command runs no compiled code from a folder that belongs to another user, that others can write to, or that is found from the working folder.",
   "speed-05c": "A definition that the same rules have found clean is not scanned again at the next start.",
   "speed-05d":
     "Of servers that start together each has a turn of the event loop to itself, and what is remembered of them is written together.",
+  "speed-05e":
+    "What V8 has compiled is kept with the functions that were called, and what is kept and does not fit is refused.",
+  "speed-06a": "No thread is started for the audit log of a hub that nobody calls.",
+  "speed-06b": "A tool of a server takes little more of the heap than its definition.",
   "speed-07a": "With several calls in flight, the messages of one turn to a child process are one write.",
   "speed-07b": "An answer over HTTP is one write: headers and body together.",
   "speed-07c": "What a call has allocated is garbage for a young collection of the heap as soon as it has ended.",
+  "speed-07d": "A request to a server over HTTP is one write: headers and body together.",
+  "speed-07e":
+    "A POST to the MCP door that came whole is read and answered on its socket. What could be read in two ways is left to Node's own HTTP code.",
   "speed-10a": "The bench measures the hop from node to node beside a direct call and one node alone.",
   "whole-36c": "That a session's server is on this machine is a message in the hub's log, not text for the client.",
   "whole-01a": "Snippets as the documentation of servers prints them for other clients are valid in toolcrib.json.",
   "whole-01b": "What an entry of toolcrib.json says and nobody can do is an error of that server; the others start.",
+  "whole-01d":
+    "A wrong value in one entry of toolcrib.json is an error of that server, at the start and at a reload; edits with one are refused.",
+  "whole-01e":
+    "A role's own server is not started while the entry of the shared one has an error: rules of that one apply to it.",
+  "whole-01f": "A warning about a config that is saved while a hub runs is in its log, and in what doctor tells at it.",
+  "whole-01g": "What trust shows of a folder says which servers do not start because of an error in their entry.",
   "whole-01c": "Tools that a pasted entry approves run without a question; the server's other tools ask.",
   "whole-02a": "The lists of tools of an openclaw.json are rules of its servers.",
   "whole-02b": "Every agent of an openclaw.json is a role with the shared servers and its own.",
@@ -669,6 +699,7 @@ export const REQUIREMENTS = {
     "`import` brings the servers of OpenClaw's defaults, and those of single agents to the roles of their names, with their rules.",
   "whole-02e": "A server that a role has in the place of the hub's keeps the public names of its tools.",
   "whole-03a": "The library's form with servers by id takes workingDir, and falls back to SSE for HTTP.",
+  "whole-03c": "Rules and limits beside the library's `servers` apply, and a key there that is not known is a warning.",
   "whole-03b": "A template of names with a separator that providers refuse is an error.",
   "whole-04a":
     "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
@@ -806,6 +837,19 @@ export const REQUIREMENTS = {
   "sound-08b": "In a cluster a login may come back to any node: the one where it began ends it, once.",
   "sound-09a": "`toolcrib guard test` asks the detectors of the config, and has a line for the verdict of each.",
   "sound-10a": "A generated client shows what it does: hidden characters of a server are escaped in it.",
+  "sound-11a":
+    "The file of a hub that was killed leads no one to another program that has its process id and port by now.",
+  "sound-12a": "What is around a short text among many, or how many there are, hides nothing of it from the guard.",
+  "sound-13a": "A log message that is withheld has no words of its server left in any field.",
+  "sound-13b":
+    "Log messages without a valid level, and notifications of other kinds, are read by the guard on their way to clients.",
+  "sound-14a":
+    "A log message that is as long as a document is cut before it is read, so that others do not wait for it.",
+  "sound-15a":
+    "A rule on an argument is in doubt where the arguments have a __proto__, in which a server may find any name.",
+  "sound-16a": "Words in a field named data or blob are read, also where signs of base64 are between them.",
+  "sound-17a":
+    "A server that announces changes of a large list all the time is not read again all the time: the larger, the less often.",
   "sound-06a": "Texts that a detector hangs on do not use up the time of the others: each has its share.",
   "joy-02d": "A user who is not an operator opens the page for their own logins at servers, and for nothing else.",
   "joy-09a": "The page speaks English, German, Chinese and Japanese; no message lacks a language or a value.",
@@ -896,6 +940,8 @@ export const REQUIREMENTS = {
   "whole-31a": "A result without findings has no mark of ours; one with findings does.",
   "whole-28a": "A server that is stuck keeps no client from the lists of the others, in either era.",
   "whole-28b": "One that comes late is announced by list_changed.",
+  "whole-28h":
+    "The handshake and the lists of one client wait for a server that is stuck together no longer than one of them would.",
   "whole-28c": "A server that ran before is listed as it was while it starts, and no longer once it fails.",
   "whole-28d": "A stuck server, of the hub or of the session, keeps an ACP session from no other tool.",
   "whole-28e":
@@ -904,6 +950,7 @@ export const REQUIREMENTS = {
     "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 0.75 s.",
   "whole-28g":
     "The tools of a server that comes late in an ACP session are offered at the next step of the same turn, and the user is told.",
+  "whole-28i": "An agent's first turn waits for no compiler of schemas.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
   "shape-05b": "The server gets what is fixed and what has a default; a caller cannot set what is fixed.",

@@ -20,7 +20,7 @@ describe.skipIf(missing !== undefined)("npm run bench:scale", () => {
   beforeAll(async () => {
     run = await runProgram(process.execPath, [script, "--smoke", "--out", out]);
     kept = JSON.parse(await readFile(join(out, "scale.json"), "utf8"));
-  }, 180_000);
+  }, 400_000);
 
   it("[scale-11a] runs every measure", () => {
     expect(kept.failures, run.stderr).toEqual({});

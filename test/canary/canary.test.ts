@@ -50,7 +50,9 @@ describe("[guard-10b] [trust-11a] no secret comes out", () => {
     for (const commands of [uses, looks, both("audit", "audit verify")]) {
       for (let first = 0; first < commands.length; first += 4) {
         const some = commands.slice(first, first + 4);
-        const finished = await Promise.all(some.map((args) => place.run(args, { env })));
+        const finished = await Promise.all(
+          some.map((args) => (args.includes("--json") ? place.runHere(args, { env }) : place.run(args, { env }))),
+        );
         for (const [index, { code, stdout, stderr }] of finished.entries()) {
           const said = `${stdout}\n${stderr}`;
           expect(said.trim(), some[index]?.join(" ")).not.toBe("");

@@ -117,7 +117,7 @@ describe("[trust-11a] a server's own secret in its definitions", () => {
     feed.abort();
     expect(text).toContain("call.finished");
     child.kill("SIGINT");
-    await vi.waitFor(() => expect(child.exitCode ?? child.signalCode).not.toBeNull(), { timeout: 20_000 });
+    await vi.waitFor(() => expect(child.exitCode ?? child.signalCode).not.toBeNull(), { timeout: 60_000 });
 
     seen.push(text, said, readFileSync(lock, "utf8"), filesUnder(place.home));
     for (const args of [["list"], ["list", "--all"], ["pins", "diff"], ["pins", "list"], ["status"], ["doctor"]]) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { writeServer } from "../../src/clients/server-entries.ts";
 import { client, fileOf, LINUX } from "./fixture.ts";
 
-/** As the programs themselves write them: qwen 0.24, kilo 7.7, droid 0.215 and grok 1.0 were run, kimi 2.1 and pi read. */
+/** As the programs themselves write them: qwen 0.24, kilo 7.7, droid 0.215, grok 1.0, kimi 2.1 and pi 0.87 were run. */
 describe("[whole-37a] Qwen Code, Kilo, Droid, Kimi, pi and Grok", () => {
   it.each([
     ["qwen-code", "QWEN_HOME", "/opt/x/settings.json"],

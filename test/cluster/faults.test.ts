@@ -109,13 +109,11 @@ describe.skipIf(missing !== undefined)("three nodes under load", () => {
       await sleep(Math.max(0, begun + LEASE_MS * 1.5 - Date.now()));
       node.resume();
       // It gives its servers up by itself, and what they had been told before the frost is all that they do.
-      await expect.poll(() => before.filter(isAlive), { timeout: 5000 }).toEqual([]);
+      await expect.poll(() => before.filter(isAlive)).toEqual([]);
       const later = new Set(running.attempts.filter((attempt) => attempt.begun > begun).map(({ id }) => id));
       const byOld = written(rig.dir).filter(({ id, pid }) => before.includes(pid) && later.has(id));
       expect(byOld, "run by a process that was out").toEqual([]);
-      await expect
-        .poll(() => readiness(node), { timeout: 15_000 })
-        .toMatchObject({ cluster: { nodes: 3, nats: "up" } });
+      await expect.poll(() => readiness(node)).toMatchObject({ cluster: { nodes: 3, nats: "up" } });
       over = Date.now();
     });
     expectFailuresBefore(load, over);
@@ -131,9 +129,7 @@ describe.skipIf(missing !== undefined)("three nodes under load", () => {
       expect(isAlive(pid)).toBe(false);
       expect(await readiness(node)).toMatchObject({ cluster: { nats: "down" } });
       rig.setLinks(node, "open", ["nats"]);
-      await expect
-        .poll(() => readiness(node), { timeout: 15_000 })
-        .toMatchObject({ status: "ready", cluster: { nodes: 3, nats: "up" } });
+      await expect.poll(() => readiness(node)).toMatchObject({ status: "ready", cluster: { nodes: 3, nats: "up" } });
       over = Date.now();
     });
     expectFailuresBefore(load, over);
@@ -145,7 +141,7 @@ describe.skipIf(missing !== undefined)("three nodes under load", () => {
         await node.stop();
         await running.progress(2);
         await node.start();
-        await expect.poll(() => rig.balancer.isReady(node.name), { timeout: 20_000 }).toBe(true);
+        await expect.poll(() => rig.balancer.isReady(node.name)).toBe(true);
       }
     });
     expect(
@@ -158,15 +154,13 @@ describe.skipIf(missing !== undefined)("three nodes under load", () => {
     const { pid } = ownerOf(rig, SERVER);
     await rig.nats?.kill();
     for (const node of rig.nodes) {
-      await expect.poll(() => readiness(node), { timeout: 15_000 }).toMatchObject({ cluster: { nats: "down" } });
+      await expect.poll(() => readiness(node)).toMatchObject({ cluster: { nats: "down" } });
       expect(await callAt(node, "web__echo", { text: "still here" })).toContain("still here");
     }
     await expect.poll(() => isAlive(pid), { timeout: LEASE_MS + 5000 }).toBe(false);
     await rig.nats?.restart();
     for (const node of rig.nodes) {
-      await expect
-        .poll(() => readiness(node), { timeout: 15_000 })
-        .toMatchObject({ status: "ready", cluster: { nodes: 3, nats: "up" } });
+      await expect.poll(() => readiness(node)).toMatchObject({ status: "ready", cluster: { nodes: 3, nats: "up" } });
     }
     await expect.poll(() => ownersOf(rig, SERVER).length, { timeout: FAILOVER_MS }).toBe(1);
     await underLoad("nats", async () => {});
@@ -176,12 +170,12 @@ describe.skipIf(missing !== undefined)("three nodes under load", () => {
     const load = await underLoad("postgres", async (running) => {
       for (const node of rig.nodes) rig.setLinks(node, "cut", ["postgres"]);
       for (const node of rig.nodes) {
-        await expect.poll(() => readiness(node), { timeout: 15_000 }).toMatchObject({ store: "down" });
+        await expect.poll(() => readiness(node)).toMatchObject({ store: "down" });
       }
       await running.progress(3);
       for (const node of rig.nodes) rig.setLinks(node, "open", ["postgres"]);
       for (const node of rig.nodes) {
-        await expect.poll(() => readiness(node), { timeout: 20_000 }).toMatchObject({ status: "ready", store: "up" });
+        await expect.poll(() => readiness(node)).toMatchObject({ status: "ready", store: "up" });
       }
     });
     expect(load.failed, load.summary()).toEqual([]);

@@ -120,6 +120,31 @@ describe("the balancer", () => {
     expect([answer.status, seen]).toEqual([502, 1]);
   });
 
+  it("passes a request on if it is to, but only one whose connection was reset without a response", async () => {
+    const seen: string[] = [];
+    const server = (name: string, end: (socket: Socket) => void): Promise<Server> =>
+      backend(name, (request, response) => {
+        seen.push(name);
+        if (request.method === "POST") end(request.socket);
+        else response.end(name);
+      });
+    const reset = (socket: Socket): void => void socket.resetAndDestroy();
+    const nodes = [await server("one", reset), await server("two", reset)].map((each) => ({
+      name: "",
+      port: portOf(each),
+    }));
+    const balancer = await Balancer.open(nodes, { passesOn: true });
+    cleanUps.push(() => balancer.close());
+    const post = async (): Promise<number> => (await fetch(balancer.url, { method: "POST", body: "x" })).status;
+    seen.length = 0;
+    expect([await post(), new Set(seen), balancer.resets]).toEqual([503, new Set(["one", "two"]), 2]);
+    const closing = await server("three", (socket) => socket.end());
+    const other = await Balancer.open([{ name: "three", port: portOf(closing) }], { passesOn: true });
+    cleanUps.push(() => other.close());
+    expect((await fetch(other.url, { method: "POST", body: "x" })).status).toBe(502);
+    expect(other.resets).toBe(0);
+  });
+
   it("streams both ways, and lets the node know that the client has gone", async () => {
     let gone = (): void => {};
     const wentAway = new Promise<void>((resolve) => (gone = resolve));
@@ -169,7 +194,7 @@ describe("nodes that know nothing of each other", () => {
     await node.kill();
     await expect.poll(() => servers.filter(isAlive)).toEqual([]);
     await node.start();
-    await expect.poll(() => rig.balancer.isReady(node.name), { timeout: 10_000 }).toBe(true);
+    await expect.poll(() => rig.balancer.isReady(node.name)).toBe(true);
     expect(written(rig.dir).length).toBeGreaterThan(0);
     expect(lives(rig.dir).filter(({ what }) => what === "start")).toHaveLength(3);
   });
@@ -183,7 +208,7 @@ describe("nodes that know nothing of each other", () => {
         return { stay: { ...entry, args: [...(entry.args ?? []), "--stay"] } };
       },
     });
-    await expect.poll(() => stubborn.node(0).children(), { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(() => stubborn.node(0).children()).toHaveLength(1);
     const [server = 0] = stubborn.node(0).children();
     await expect.poll(() => lives(stubborn.dir)).toHaveLength(1);
     await stubborn.node(0).kill();

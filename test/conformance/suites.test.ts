@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { verdictOf } from "../../conformance/runner/client-part.ts";
 import { readResults, tally } from "../../conformance/runner/checks.ts";
 import { expectedFailure } from "../../conformance/runner/expected-failures.ts";
-import { clientScenarios, parseList, SUITES, versionOf } from "../../conformance/runner/suites.ts";
+import { clientScenarios, parseList, runServerScenarios, SUITES, versionOf } from "../../conformance/runner/suites.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "toolcrib-conformance-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -27,7 +27,7 @@ describe("what the suites say", () => {
     expect(tally(results.get("server-sse-polling") ?? [])).toEqual({ passed: 1, failed: 1 });
   });
 
-  it("[gate-04b] finds the client scenarios in a list, the unscored ones included", () => {
+  it("[gate-04b] finds the scenarios of a side in a list, the unscored ones included", () => {
     const list = [
       "Server scenarios (test against a server):",
       "  - ping",
@@ -41,7 +41,16 @@ describe("what the suites say", () => {
       "    - auth/wif-jwt-bearer [client]",
       "    - tasks-lifecycle [server]",
     ].join("\n");
-    expect(parseList(list)).toEqual(["initialize", "auth/dpop", "auth/wif-jwt-bearer"]);
+    expect(parseList(list, "client")).toEqual(["initialize", "auth/dpop", "auth/wif-jwt-bearer"]);
+    expect(parseList(list, "server")).toEqual(["ping", "tasks-lifecycle"]);
+  });
+
+  it("[whole-26a] does not force a scenario on a revision that does not have it", async () => {
+    const suite = SUITES.find(({ id }) => id === "0.2-2025-11-25");
+    if (suite === undefined) throw new Error("The suite has gone.");
+    // No one listens there: a scenario that was run would have checks that failed.
+    const run = { url: "http://127.0.0.1:9/mcp", folder: join(folder, "forced"), only: "caching" };
+    expect(await runServerScenarios(suite, run)).toEqual(new Map());
   });
 
   it("[gate-04b] excuses an expected failure, but no client that did nothing, and no entry that is out of date", () => {

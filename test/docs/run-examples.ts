@@ -127,8 +127,9 @@ function stepOf({ line, language, mark, text: written }: Example, { work, port, 
   if (mark.kind === "hub") {
     const ready = `http://127.0.0.1:${port}/readyz`;
     // Without `exec` the signal at the end would reach a shell and not the hub.
+    // It is ready a moment before its file with the token is there.
     return `( exec ${content} ) > ../hub.out 2> ../hub.err & EXAMPLES_HUB=$!
-until curl -sf ${ready} > /dev/null; do kill -0 $EXAMPLES_HUB; sleep 0.1; done`;
+until curl -sf ${ready} > /dev/null && ls ~/.toolcrib/hubs/*.json > /dev/null 2>&1; do kill -0 $EXAMPLES_HUB; sleep 0.1; done`;
   }
   if (mark.kind !== "run") return undefined;
   const runnable = language === "sh" ? content : programOf(work, line, language, content);

@@ -80,7 +80,7 @@ class Reader {
       colorScheme: "light",
       locale: "en-GB",
     });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     this.#tabs.push(page);
     await page.goto(url);

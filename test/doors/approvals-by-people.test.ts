@@ -39,7 +39,7 @@ beforeAll(async () => {
   });
   operator = new ToolcribClient(hub);
   const areThere = async () => expect((await operator.listTools()).tools.length).toBeGreaterThan(0);
-  await vi.waitFor(areThere, { timeout: 20_000 });
+  await vi.waitFor(areThere, { timeout: 60_000 });
 });
 
 afterAll(() => hub.remove());

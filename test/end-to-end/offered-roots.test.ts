@@ -39,7 +39,7 @@ const READ = "files__read_text_file";
 const attempts = ({ dir }: Workspace): string[] => [join(dir, ".env"), ".env", "../.env", join(dir, "work/../.env")];
 
 async function run(place: Workspace, path: string, tool = READ): Promise<string> {
-  const { stdout, stderr } = await place.run([
+  const { stdout, stderr } = await place.runHere([
     "run",
     "--mode",
     "auto",
@@ -50,8 +50,13 @@ async function run(place: Workspace, path: string, tool = READ): Promise<string>
   return stdout + stderr;
 }
 
-/** One turn of `toolcrib acp` in the folder, as an editor asks for it. */
-async function acp(place: Workspace, path: string, mcpServers: object[] = [], tool = READ): Promise<string> {
+/** Turns of `toolcrib acp` in the folder, as an editor asks for them, and what it said until the end of each. */
+async function acp(
+  place: Workspace,
+  paths: readonly string[],
+  mcpServers: object[] = [],
+  tool = READ,
+): Promise<string[]> {
   const { child, finished } = place.start(["acp", "--mode", "auto", "--config", place.configFile], { open: true });
   const answers = new Map<number, (result: JsonObject) => void>();
   let said = "";
@@ -72,10 +77,15 @@ async function acp(place: Workspace, path: string, mcpServers: object[] = [], to
   };
   await request("initialize", { protocolVersion: 1, clientCapabilities: {} });
   const { sessionId } = await request("session/new", { cwd: place.dir, mcpServers });
-  await request("session/prompt", { sessionId, prompt: [{ type: "text", text: `call ${tool} ${path}` }] });
+  const turns: string[] = [];
+  for (const path of paths) {
+    said = "";
+    await request("session/prompt", { sessionId, prompt: [{ type: "text", text: `call ${tool} ${path}` }] });
+    turns.push(said);
+  }
   child.stdin?.end();
   await finished;
-  return said;
+  return turns;
 }
 
 describe("[trust-09a] the folder that a server's entry names", () => {
@@ -91,9 +101,9 @@ describe("[trust-09a] the folder that a server's entry names", () => {
     "is all that a model reaches with `acp` in the editor's folder (%s)",
     async (isolation) => {
       const place = await project({ isolation });
-      for (const path of attempts(place))
-        expect([path, (await acp(place, path)).includes("canary")]).toEqual([path, false]);
-      expect(await acp(place, join(place.dir, "work/x.txt"))).toContain("the honest file");
+      const turns = await acp(place, [...attempts(place), join(place.dir, "work/x.txt")]);
+      for (const said of turns) expect(said).not.toContain("canary");
+      expect(turns.at(-1)).toContain("the honest file");
     },
   );
 });
@@ -120,7 +130,7 @@ describe("[trust-09b] roots", () => {
     const { command, args } = bundled("filesystem");
     const brought = [{ name: "mine", command, args, env: [] }];
     await expectSoon(async () => {
-      const read = await acp(place, join(place.dir, "work/x.txt"), brought, "mine__read_text_file");
+      const [read] = await acp(place, [join(place.dir, "work/x.txt")], brought, "mine__read_text_file");
       expect(read).toContain("the honest file");
     });
   });
@@ -128,7 +138,7 @@ describe("[trust-09b] roots", () => {
 
 /** The bundled server asks for its roots after it has answered `initialize`: a call that comes at once may be too early. */
 async function expectSoon(expectation: () => Promise<void>): Promise<void> {
-  await vi.waitFor(expectation, { timeout: 25_000, interval: 100 });
+  await vi.waitFor(expectation, { timeout: 60_000, interval: 100 });
 }
 
 const CALLER = "caller-token-of-the-test-1234567890";

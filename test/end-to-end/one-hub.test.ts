@@ -7,12 +7,12 @@ import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js"
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { describe, expect, it, vi } from "vitest";
 import { ToolcribClient } from "../../src/api-client/index.ts";
+import { BRIDGE } from "../support/main-program.ts";
 import { isAlive } from "../support/processes.ts";
 import { isMissing } from "../support/skips.ts";
 import { everything } from "../support/servers.ts";
 import {
   ask,
-  BRIDGE,
   childrenOf,
   clients,
   command,
@@ -140,10 +140,28 @@ describe("one hub on a home", () => {
   it("[whole-28a] list at the hub names a server that is stuck, and shows the others", async () => {
     const stuck = { command: process.execPath, args: ["--eval", "process.stdin.resume()"] };
     configure({ mcpServers: { stuck, e: everything() }, http: { port: 0 } });
-    await stdioClient();
+    // It waits in vain for the one that is stuck, and the other is there before.
+    const client = await stdioClient([], { env: { TOOLCRIB_LIMITS_LIST_WAIT_MS: "500" } });
+    await vi.waitFor(async () => expect(await say(client, "ready")).toBe("Echo: ready"), WITHIN);
     const { stdout, stderr } = await command(["list"]);
     expect(stdout).toContain("e__echo");
     expect(stderr).toContain("not connected: stuck: it is connecting\n");
+  });
+
+  it("[whole-01f] a mistake in a config that is saved while it runs is logged, and told by doctor until it is corrected", async () => {
+    const servers = { e: everything() };
+    configure({ mcpServers: servers, http: { port: 0 } });
+    await stdioClient();
+    const doctor = async (): Promise<string> => (await command(["doctor"])).stdout;
+    expect(await doctor()).not.toContain("limts");
+    const wrong = { type: "websocket", url: "http://127.0.0.1:1/mcp" };
+    configure({ mcpServers: { ...servers, wrong }, http: { port: 0 }, limts: {} });
+    await vi.waitFor(async () => expect(await doctor()).toContain('unknown key "limts" is ignored'), WITHIN);
+    const log = (await command(["hub", "logs"])).stdout.replaceAll("\\", "");
+    expect(log).toContain('unknown key "limts" is ignored');
+    expect(log).toContain('mcpServers.wrong.type: found "websocket"');
+    configure({ mcpServers: servers, http: { port: 0 } });
+    await vi.waitFor(async () => expect(await doctor()).not.toMatch(/limts|websocket/), WITHIN);
   });
 
   it("[whole-06b] list at the hub says what it leaves out, too", async () => {
@@ -248,6 +266,39 @@ describe("one hub on a home", () => {
     const stopped = await command(["hub", "stop"]);
     expect(stopped.stdout).toContain(`${second}`);
     expect(isAlive(second)).toBe(false);
+  });
+
+  it("[counter-01o] a client with a role or a view that the config does not have sees nothing, and is told why", async () => {
+    const roles = { reviewer: { servers: ["e"] } };
+    configure({ mcpServers: { e: everything() }, http: { port: 0 }, roles });
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "typo", version: "1" } };
+    for (const [args, why] of [
+      [
+        ["--role", "revewer"],
+        'The config has no role "revewer", so this session sees nothing. Did you mean "reviewer"?',
+      ],
+      [["--role", "revewer", "--standalone"], 'has no role "revewer"'],
+      [["--view", "small"], 'The config has no view "small"'],
+    ] as const) {
+      const { child, said } = rawBridge(args);
+      let stderr = "";
+      child.stderr?.on("data", (chunk: Buffer) => (stderr += chunk.toString()));
+      const send = (message: object): void =>
+        void child.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+      send({ id: 1, method: "initialize", params });
+      await vi.waitFor(() => expect(said()).toContain('"id":1'), WITHIN);
+      send({ method: "notifications/initialized" });
+      send({ id: 2, method: "tools/list" });
+      await vi.waitFor(() => expect(said()).toContain('"id":2'), WITHIN);
+      const [opened, listed] = said()
+        .split("\n")
+        .filter((line) => line.includes('"result"'))
+        .map((line) => (JSON.parse(line) as { result: { instructions?: string; tools?: unknown[] } }).result);
+      expect(opened?.instructions).toContain(why);
+      expect(listed?.tools).toEqual([]);
+      await vi.waitFor(() => expect(stderr).toContain(why), WITHIN);
+      child.stdin?.end();
+    }
   });
 
   it("[counter-01b] twenty that start at the same moment make one hub", async () => {

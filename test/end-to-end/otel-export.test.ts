@@ -8,7 +8,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { createHub } from "../../src/hub/create/create-hub.ts";
 import { OtlpReceiver, type ReceivedSpan, SPAN_CLIENT, SPAN_SERVER, STATUS_ERROR } from "../doubles/otlp-receiver.ts";
 import { startEverything } from "../support/everything-http.ts";
-import { MAIN } from "../support/main-program.ts";
+import { CODE, MAIN } from "../support/main-program.ts";
 import { type Run, runProgram } from "../support/run-program.ts";
 import { configure, env, home, httpClient, useSharedHome } from "../support/shared-hub.ts";
 
@@ -329,10 +329,9 @@ describe("[joy-18d] other hubs", () => {
 
   it("without the package it warns with the command that installs it", async () => {
     // The program with the packages that it depends on, in a folder where nothing else is installed.
-    const code = dirname(dirname(MAIN));
-    const root = dirname(code);
+    const root = dirname(CODE);
     const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object };
-    cpSync(code, join(home, basename(code)), { recursive: true });
+    cpSync(CODE, join(home, basename(CODE)), { recursive: true });
     cpSync(join(root, "package.json"), join(home, "package.json"));
     for (const name of Object.keys(manifest.dependencies)) {
       const link = join(home, "node_modules", name);
@@ -340,7 +339,7 @@ describe("[joy-18d] other hubs", () => {
       symlinkSync(join(root, "node_modules", name), link);
     }
     configure({ mcpServers: { up: scripted() } });
-    const main = join(home, basename(code), "cli", basename(MAIN));
+    const main = join(home, basename(CODE), "cli", basename(MAIN));
     const call = (variables: Record<string, string>): Promise<Run> =>
       runProgram(process.execPath, [main, "call", "up__echo", "--standalone"], {
         env: { ...env, ...variables },

@@ -123,11 +123,12 @@ describe("[oper-15a] 200 WebSocket and 50 REST clients", () => {
 
     // Whoever does not read is no longer there.
     await expect
-      .poll(async () => (await client.listSessions({ door: "websocket", limit: 1 })).total, { timeout: 10_000 })
+      .poll(async () => (await client.listSessions({ door: "websocket", limit: 1 })).total)
       .toBe(readers.length);
 
-    const grown = (await hub.memory()) - before;
-    expect(grown, "bytes").toBeLessThan(200 * MEGABYTE);
+    // What it keeps: garbage of the rush is collected when V8 finds the time.
+    const grown = async (): Promise<number> => (await hub.memory()) - before;
+    await expect.poll(grown, { interval: 500 }).toBeLessThan(200 * MEGABYTE);
 
     const listed = new Map<string, string>();
     for await (const server of client.all("listServers")) listed.set(server.id, server.name);

@@ -98,29 +98,57 @@ const qwenCode: RealClient = {
   showsSkills: true,
 };
 
+/** What OpenCode has in its file, and its fork Kilo. */
+function opencodeConfig(ground: Ground, { command, args }: OwnServer): object {
+  return {
+    autoupdate: false,
+    share: "disabled",
+    model: "scripted/scripted",
+    small_model: "scripted/scripted",
+    provider: {
+      scripted: {
+        npm: "@ai-sdk/openai-compatible",
+        name: "scripted",
+        options: { baseURL: `${ground.model}/v1`, apiKey: "a-key-0123456789" },
+        models: { scripted: { name: "scripted", tool_call: true } },
+      },
+    },
+    mcp: { own: { type: "local", command: [command, ...args], enabled: true } },
+  };
+}
+
 const opencode: RealClient = {
   id: "opencode",
   package: "opencode-ai",
   program: `opencode-${process.platform}-${process.arch}/bin/opencode`,
-  setUp: (ground, { command, args }) =>
-    write(ground, ".config/opencode/opencode.json", {
-      $schema: "https://opencode.ai/config.json",
-      autoupdate: false,
-      share: "disabled",
-      model: "scripted/scripted",
-      small_model: "scripted/scripted",
-      provider: {
-        scripted: {
-          npm: "@ai-sdk/openai-compatible",
-          name: "scripted",
-          options: { baseURL: `${ground.model}/v1`, apiKey: "a-key-0123456789" },
-          models: { scripted: { name: "scripted", tool_call: true } },
-        },
-      },
-      mcp: { own: { type: "local", command: [command, ...args], enabled: true } },
-    }),
+  setUp: (ground, own) => write(ground, ".config/opencode/opencode.json", opencodeConfig(ground, own)),
   env: () => ({ OPENCODE_DISABLE_AUTOUPDATE: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" }),
   args: (prompt) => ["run", prompt],
+  showsSkills: true,
+};
+
+const kilo: RealClient = {
+  id: "kilo",
+  package: "@kilocode/cli",
+  program: `@kilocode/cli-${process.platform}-${process.arch}/bin/kilo`,
+  setUp: (ground, own) => write(ground, ".config/kilo/kilo.json", opencodeConfig(ground, own)),
+  env: () => ({ KILO_DISABLE_AUTOUPDATE: "1", KILO_DISABLE_MODELS_FETCH: "1" }),
+  args: (prompt) => ["run", prompt],
+  showsSkills: true,
+};
+
+const kimi: RealClient = {
+  id: "kimi",
+  package: "@moonshot-ai/kimi-code",
+  program: ".bin/kimi",
+  setUp: (ground, own) => write(ground, ".kimi-code/mcp.json", { mcpServers: { own } }),
+  env: ({ model }) => ({
+    KIMI_MODEL_NAME: "scripted",
+    KIMI_MODEL_API_KEY: "a-key-0123456789",
+    KIMI_MODEL_PROVIDER_TYPE: "openai",
+    KIMI_MODEL_BASE_URL: `${model}/v1`,
+  }),
+  args: (prompt) => ["-p", prompt],
   showsSkills: true,
 };
 
@@ -169,4 +197,4 @@ args = ${JSON.stringify(args)}
   showsSkills: true,
 };
 
-export const REAL_CLIENTS: readonly RealClient[] = [claudeCode, codex, opencode, qwenCode, geminiCli, grok];
+export const REAL_CLIENTS: readonly RealClient[] = [claudeCode, codex, opencode, kilo, qwenCode, geminiCli, grok, kimi];

@@ -41,13 +41,13 @@ describe("[spine-08a] a sick server", () => {
       {},
       { wait: false },
     );
-    await expect.poll(() => info(hub, "well")?.state, { timeout: 10_000 }).toBe("ready");
+    await expect.poll(() => info(hub, "well")?.state).toBe("ready");
     expect(info(hub, "slow")?.state).toBe("connecting");
     expect(info(hub, "silent")?.state).toBe("connecting");
     expect(await echo(hub, "well")).toMatchObject(echoed());
 
-    await expect.poll(() => info(hub, "slow")?.state, { timeout: 10_000 }).toBe("ready");
-    await expect.poll(() => info(hub, "silent")?.state, { timeout: 10_000 }).toBe("failed");
+    await expect.poll(() => info(hub, "slow")?.state).toBe("ready");
+    await expect.poll(() => info(hub, "silent")?.state).toBe("failed");
     expect(info(hub, "crash")).toMatchObject({ state: "failed", status: "error" });
     expect(info(hub, "crash")?.lastError).toMatch(/exited with code 3/);
     expect(info(hub, "crash")?.lastError).toContain("MISBEHAVING_KEY is not set");
@@ -62,7 +62,7 @@ describe("[spine-21b] a misbehaving server", () => {
     const outcome = await hub.call({ name: "ill__exit", arguments: { code: 9 } });
     expect(outcome).toMatchObject({ ok: false, error: { code: "server_unavailable" } });
     expect(JSON.stringify(outcome)).toContain("exited with code 9");
-    await expect.poll(() => info(hub, "ill")?.state, { timeout: 10_000 }).toBe("ready");
+    await expect.poll(() => info(hub, "ill")?.state).toBe("ready");
     expect(await echo(hub, "ill")).toMatchObject(echoed());
   });
 
@@ -70,7 +70,7 @@ describe("[spine-21b] a misbehaving server", () => {
     const hub = await start({
       ill: { ...misbehaving("crash-on-start"), restart: { max: 2, initialDelay: 10, maxDelay: 20 } },
     });
-    await expect.poll(() => info(hub, "ill")?.state, { timeout: 15_000 }).toBe("failed");
+    await expect.poll(() => info(hub, "ill")?.state).toBe("failed");
     expect(await echo(hub, "ill")).toMatchObject({
       ok: false,
       error: { code: "server_unavailable", message: expect.stringContaining("exited with code 3") },
@@ -134,8 +134,8 @@ describe("[spine-21b] a misbehaving server", () => {
     const warnings: string[] = [];
     const hub = await start({ bad: misbehaving("bad-tools"), well: misbehaving("ok") }, {}, { wait: false });
     hub.on("warning", ({ message }) => warnings.push(message));
-    await expect.poll(() => info(hub, "bad")?.state, { timeout: 10_000 }).toBe("ready");
-    await expect.poll(() => info(hub, "well")?.state, { timeout: 10_000 }).toBe("ready");
+    await expect.poll(() => info(hub, "bad")?.state).toBe("ready");
+    await expect.poll(() => info(hub, "well")?.state).toBe("ready");
     const names = hub.view(hub.session).tools.map((tool) => tool.name);
     expect(names).toEqual(expect.arrayContaining(["bad__echo", "bad__twice", "well__echo"]));
     const twice = hub.view(hub.session).tools.find((tool) => tool.name === "bad__twice");

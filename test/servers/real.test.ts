@@ -171,7 +171,7 @@ it("[spine-09d] survives the restart of a remote server and reads its lists agai
   await using _second = await startEverything("streamableHttp", port);
   await expect
     .poll(async () => (await hub?.call({ name: "remote__echo", arguments: { message: "back" } }))?.ok, {
-      timeout: 20_000,
+      timeout: 60_000,
       interval: 250,
     })
     .toBe(true);

@@ -126,7 +126,7 @@ describe("servers of a session", () => {
       collect();
       return refs.filter((ref) => ref.deref() !== undefined).length;
     };
-    await expect.poll(left, { timeout: 10_000 }).toBe(0);
+    await expect.poll(left).toBe(0);
     expect(one.sessions).toBe(0);
   });
 

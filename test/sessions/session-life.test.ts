@@ -90,7 +90,7 @@ describe("a session's servers", () => {
     await expect.poll(() => session.own.servers()[0]?.state).toBe("restarting");
     expect(ownNames(hub, session)).toContain("frail__echo");
     expect(messages(session).at(-1)).toMatch(/was lost: .*It is being restarted/);
-    await expect.poll(() => session.own.servers()[0]?.state, { timeout: 5000 }).toBe("ready");
+    await expect.poll(() => session.own.servers()[0]?.state).toBe("ready");
     expect(messages(session).at(-1)).toContain("is back");
     expect(await pidOf(hub, session, "frail__pids")).not.toBe(before);
     // The restart is not enough to save one that dies each time.

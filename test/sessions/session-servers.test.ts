@@ -184,6 +184,17 @@ describe("servers of a session, told and bounded", () => {
     stop();
   });
 
+  it("[whole-13a] are not said to have tools where the list of them cannot be read", async () => {
+    const other = await startHub({ sessions: { wait: 100 } });
+    const late = `setTimeout(() => {${LISTLESS}}, 600);`;
+    const session = await other.openSession({ servers: { mute: { command: process.execPath, args: ["-e", late] } } });
+    const told = (): string => messages(session).join("\n");
+    await expect.poll(told).toContain("is now connected. It offers no tools.");
+    expect(told()).toMatch(/tools\/list could not be read/);
+    expect(told()).not.toContain("tools are available");
+    await other.close();
+  });
+
   it("[whole-13b] have 120 s for a call by default, or what the config or their entry says", async () => {
     const timeouts = async (on: Hub): Promise<number[]> => {
       const servers = { plain: misbehaving("ok"), own: { ...misbehaving("ok"), toolTimeout: 7000 } };

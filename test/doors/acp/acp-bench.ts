@@ -14,7 +14,7 @@ import {
   type RequestPermissionRequest,
   type SessionUpdate,
 } from "@agentclientprotocol/sdk/unstable";
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import type { ChatModel, ModelStep, StepPart } from "../../../src/agent/model/chat-model.ts";
 import { type AcpDoorOptions, serveAcp } from "../../../src/doors/acp/serve-acp.ts";
 import { createHub, type HubOptions } from "../../../src/hub/create/create-hub.ts";
@@ -212,12 +212,6 @@ export interface BenchOptions extends ClientOptions {
   readonly door?: Partial<AcpDoorOptions>;
 }
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const one of open.splice(0).toReversed()) await one.close();
-});
-
 /** Servers that start on a busy machine are waited for, unless the test is about the wait. */
 function withPatience(config: ConfigInput | string): ConfigInput | string {
   return typeof config === "string" ? config : { ...config, limits: { listWaitMs: 30_000, ...config.limits } };
@@ -233,11 +227,11 @@ export async function acpOn({
   const registry = new ToolRegistry();
   for (const each of tools) registry.register(each);
   const hub = await createHub(withPatience(config), { registry, ...hubOptions });
-  open.push(hub);
+  onTestFinished(() => hub.close());
   const model = new TestModel();
   const another = async (other: ClientOptions = options): Promise<TestClient> => {
     const connected = new TestClient({ hub, model, ...door }, other);
-    open.push(connected);
+    onTestFinished(() => connected.close());
     await connected.initialize();
     return connected;
   };
@@ -247,6 +241,6 @@ export async function acpOn({
 /** A model over HTTP that says what a test wants, and how the door is told of it. */
 export async function scripted(scenario: Scenario): Promise<{ script: ScriptedModel; door: Partial<AcpDoorOptions> }> {
   const script = await startScriptedModel(scenario);
-  open.push(script);
+  onTestFinished(() => script.close());
   return { script, door: { model: { baseUrl: `${script.url}/v1`, model: "scripted", images: true } } };
 }

@@ -100,4 +100,34 @@ describe("[acp-15e] the hub's own servers", () => {
     await eventually(() => titles().some((title) => /"fine" of the hub was lost/.test(title)));
     await eventually(() => titles().some((title) => /"fine" of the hub is back/.test(title)));
   });
+
+  it("[whole-13a] are not said to have tools where the list of them cannot be read", async () => {
+    const go = join(outside, "go");
+    const late = { command: process.execPath, args: ["-e", LISTLESS, go] };
+    const { client } = await acpOn({
+      config: { mcpServers: { late }, sessions: { wait: 50 }, limits: { listWaitMs: 50 } },
+      hubOptions: { wait: false },
+      capabilities: { session: { notices: {} } },
+    });
+    await client.newSession(outside);
+    const titles = () => client.of("notice").map(({ title }) => title);
+    const told =
+      /"late" of the hub is connected now, but offers no tools: tools\/list could not be read: no list today/;
+    await eventually(() => titles().some((title) => /"late" of the hub is still connecting/.test(title)));
+    writeFileSync(go, "");
+    await eventually(() => titles().some((title) => told.test(title)));
+    expect(titles().join()).not.toContain("tools are available");
+  });
 });
+
+/** Speaks MCP once a file exists, and answers tools/list with an error. */
+const LISTLESS = `
+  require("node:readline").createInterface(process.stdin).on("line", async (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    while (!require("node:fs").existsSync(process.argv[1])) await new Promise((resolve) => setTimeout(resolve, 20));
+    const result = { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "late", version: "1" } };
+    const answer = method === "initialize" ? { result } : { error: { code: -32603, message: "no list today" } };
+    console.log(JSON.stringify({ jsonrpc: "2.0", id, ...answer }));
+  });
+`;

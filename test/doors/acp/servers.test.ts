@@ -70,6 +70,9 @@ describe("[acp-11a] mcpServers", () => {
       { name: "nothing" },
       "junk",
     ]);
+    // On a busy machine they may take longer than a first turn waits.
+    const own = () => bench.hub.internals.sessions().flatMap((session) => session.own.servers());
+    await eventually(() => own().filter(({ state }) => state === "ready").length === 4);
     await client.prompt(sessionId, "hi");
     expect(model.tools).toEqual(expect.arrayContaining(["child__echo", "bare__echo", "web__echo", "old__echo"]));
     expect(client.text()).toMatch(/nothing/);
@@ -324,26 +327,7 @@ describe("[acp-15c] [acp-15d] a bad server", () => {
   });
 });
 
-describe("[whole-28d] a server that is stuck", () => {
-  it("keeps the first turn from no other tool, be it one of the hub or of the session", async () => {
-    const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
-    const config = { mcpServers, limits: { listWaitMs: 300 } };
-    const { client, model, hub } = await acpOn({ ...auto, config, hubOptions: { wait: false } });
-    await eventually(() => hub.servers.list().find(({ id }) => id === "fine")?.state === "ready");
-    const opening = Date.now();
-    const { sessionId } = await client.newSession(cwd, [stdio("mute", "never-answers"), stdio("good")]);
-    const opened = Date.now() - opening;
-    await client.prompt(sessionId, "hi");
-    expect(model.tools).toEqual(expect.arrayContaining(["fine__echo", "good__echo"]));
-    const own = hub.internals.sessions().flatMap((session) => session.own.servers());
-    expect(own.find(({ name }) => name === "mute")?.state).toBe("connecting");
-    expect(hub.servers.list().find(({ id }) => id === "stuck")?.state).toBe("connecting");
-    // All of them would have been waited for.
-    expect(opened).toBeLessThan(hub.config.config.sessions.wait);
-  });
-});
-
-describe("[whole-28e] once a server is ready", () => {
+describe("[whole-28d] [whole-28e] once a server is ready beside one that is stuck", () => {
   it("its tools are kept from the first turn for 0.07 s at most, of the hub and of the session", async () => {
     const mcpServers = { stuck: misbehaving("never-answers"), fine: misbehaving("ok") };
     const clock = new FakeClock();
@@ -361,6 +345,7 @@ describe("[whole-28e] once a server is ready", () => {
     await turn;
     expect(model.tools).toEqual(expect.arrayContaining(["fine__echo", "good__echo"]));
     expect(own().find(({ name }) => name === "mute")?.state).toBe("connecting");
+    expect(hub.servers.list().find(({ id }) => id === "stuck")?.state).toBe("connecting");
   });
 });
 
@@ -429,7 +414,7 @@ describe("[whole-28g] a server that comes while the model works", () => {
 describe("[acp-15e] [acp-15f] the first prompt", () => {
   it("has the tools of servers that are ready in time, and a server that restarts is used again", async () => {
     await using remote = await startFakeServer({ tools: { look: () => "a view" } });
-    const bench = await acpOn(auto);
+    const bench = await acpOn({ ...auto, config: { limits: { listWaitMs: 120_000 } } });
     const { client, model } = bench;
     const { sessionId } = await client.newSession(cwd, [
       { type: "http", name: "web", url: remote.url, headers: [] },

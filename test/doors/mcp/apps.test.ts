@@ -97,6 +97,7 @@ describe("[whole-23b] the page of a tool", () => {
       { text: "<title>one</title>", mimeType: "text/html;profile=mcp-app" },
       { text: "<title>two</title>" },
     ]);
+    expect(pages.map(({ contents }) => contents[0]?.uri)).toEqual(links);
   });
 });
 

@@ -1,5 +1,5 @@
 /** The MCP door without a transport: clients that speak to the engine directly, and a hub behind it. */
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { McpDoor, type McpDoorOptions } from "../../../src/doors/mcp/mcp-door.ts";
 import type { RequestOrigin, ViewScope } from "../../../src/doors/mcp/view-scope.ts";
 import type { Encoded, MessageSink } from "../../../src/doors/mcp/rpc-messages.ts";
@@ -26,12 +26,6 @@ export interface Answer {
   readonly error?: RpcError;
 }
 
-const open: { close(): Promise<void> }[] = [];
-
-afterEach(async () => {
-  for (const bench of open.splice(0)) await bench.close();
-});
-
 export async function doorOn(
   config: ConfigInput,
   hubOptions: HubOptions = {},
@@ -39,11 +33,9 @@ export async function doorOn(
 ): Promise<{ hub: Hub; door: McpDoor }> {
   const hub = await createHub(config, hubOptions);
   const door = new McpDoor({ hub, ...doorOptions });
-  open.push({
-    close: async () => {
-      door.close();
-      await hub.close();
-    },
+  onTestFinished(async () => {
+    door.close();
+    await hub.close();
   });
   return { hub, door };
 }

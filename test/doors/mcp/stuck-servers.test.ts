@@ -6,6 +6,7 @@ import type { Hub } from "../../../src/hub/hub.ts";
 import type { ConfigInput } from "../../../src/model/config.ts";
 import type { JsonObject } from "../../../src/model/json.ts";
 import type { ServerEntryInput } from "../../../src/model/server-spec.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { eventually } from "../../support/eventually.ts";
 import { misbehaving } from "../../support/servers.ts";
 import { type Answer, doorOn, LegacyClient, ModernClient } from "./door-bench.ts";
@@ -68,6 +69,35 @@ describe("a server that is stuck at the start", () => {
     expect(stateOf(hub, "stuck")).toBe("connecting");
     expect(names(answer, "tools")).toEqual(["fine__go"]);
     expect(answer?.result?.["ttlMs"]).toBe(0);
+  });
+
+  it("[whole-28h] is waited for once, not by the handshake and by each kind of list", async () => {
+    const { changing, home } = place();
+    const mcpServers = { stuck: STUCK, fine: changing({ tools: [tool("go")], prompts: [{ name: "ask" }] }) };
+    const clock = new FakeClock();
+    const { hub, door } = await doorOn({ mcpServers }, { home, wait: false, clock }, { clock });
+    await eventually(() => stateOf(hub, "fine") === "ready");
+    const client = new LegacyClient(door);
+    let isOpen = false;
+    const opened = client.initialize().finally(() => (isOpen = true));
+    await clock.advance(700);
+    expect(isOpen).toBe(false);
+    await clock.advance(50);
+    await opened;
+    const atOnce = async (request: Promise<Answer | null>): Promise<Answer | null> => {
+      await clock.advance(0);
+      return request;
+    };
+    expect(names(await atOnce(client.request("tools/list")), "tools")).toEqual(["fine__go"]);
+    expect(names(await atOnce(client.request("prompts/list")), "prompts")).toEqual(["fine__ask"]);
+    expect((await atOnce(client.request("resources/list")))?.result?.["resources"]).toEqual([]);
+    const other = new ModernClient(door);
+    const discovered = other.request("server/discover");
+    await clock.advance(750);
+    await discovered;
+    expect(names(await atOnce(other.request("tools/list")), "tools")).toEqual(["fine__go"]);
+    expect(names(await atOnce(other.request("prompts/list")), "prompts")).toEqual(["fine__ask"]);
+    expect(stateOf(hub, "stuck")).toBe("connecting");
   });
 
   it("[whole-28b] is announced by list_changed when it comes after all", async () => {

@@ -22,6 +22,11 @@ describe("[skill-03c] the table of well-known servers", () => {
       expect(WELL_KNOWN_NAMES).toContain(name);
   });
 
+  it("[whole-21a] has those that skills name most besides", () => {
+    const names = ["google-drive", "mysql", "google-search", "gitlab", "slack", "notion", "sentry", "playwright"];
+    for (const name of names) expect(WELL_KNOWN_NAMES).toContain(name);
+  });
+
   it.each(WELL_KNOWN_NAMES)("%s is whole", (name) => {
     const known = wellKnownByName(name);
     const server = only([name]);

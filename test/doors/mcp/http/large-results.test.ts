@@ -25,17 +25,49 @@ const RESULTS: Readonly<Record<string, JsonObject>> = {
   attack: { content: [{ type: "text", text: `${PLAIN}\n\n${ATTACK}\n\n${PLAIN}` }] },
 };
 
+/** The lines of servers that write their own JSON, without the id, and what clients get of it; the line itself if nothing is said. */
+const LINES: Readonly<Record<string, readonly [line: string, result?: string]>> = {
+  plain: [
+    `{"jsonrpc":"2.0","id":ID,"result":{"9":1,"1":[0.5,-3],"content":[{"type":"text","text":TEXT}],"__proto__":{"a":1}}}`,
+  ],
+  first: [`{"result":{"9":1,"1":2,"content":[{"type":"text","text":TEXT}]},"jsonrpc":"2.0","id":ID}`],
+  spaced: [
+    `{"jsonrpc": "2.0", "id": ID, "result": {"9": 1, "1": 2, "content": [{"type": "text", "text": TEXT}]}}`,
+    `{"1":2,"9":1,"content":[{"type":"text","text":TEXT}]}`,
+  ],
+  numbers: [
+    `{"jsonrpc":"2.0","id":ID,"result":{"n":[1.0,1e5,12345678901234567890],"content":[{"type":"text","text":TEXT}]}}`,
+    `{"n":[1,100000,12345678901234567000],"content":[{"type":"text","text":TEXT}]}`,
+  ],
+  twice: [
+    `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":${JSON.stringify(ATTACK)}}],"content":[{"type":"text","text":TEXT}]}}`,
+    `{"content":[{"type":"text","text":TEXT}]}`,
+  ],
+  twoResults: [
+    `{"jsonrpc":"2.0","result":{"content":[{"type":"text","text":${JSON.stringify(ATTACK)}}]},"result":{"content":[{"type":"text","text":TEXT}]},"id":ID}`,
+    `{"content":[{"type":"text","text":TEXT}]}`,
+  ],
+  escaped: [
+    `{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":TEXT},{"type":"text","text":"\\u0041\\/\\ud800 \u2028"}]}}`,
+    `{"content":[{"type":"text","text":TEXT},{"type":"text","text":"A/\\ud800 \u2028"}]}`,
+  ],
+};
+const written = (template: string): string => template.replace("TEXT", () => JSON.stringify(PLAIN));
+
 /** A server that returns these as they are. */
 const SERVER = `
   const results = ${JSON.stringify(RESULTS)};
+  const lines = ${JSON.stringify(Object.fromEntries(Object.entries(LINES).map(([name, [line]]) => [name, written(line)])))};
   const answers = {
     initialize: ({ protocolVersion }) => ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "large", version: "1" } }),
-    "tools/list": () => ({ tools: Object.keys(results).map((name) => ({ name, inputSchema: { type: "object" } })) }),
+    "tools/list": () => ({ tools: [...Object.keys(results), ...Object.keys(lines)].map((name) => ({ name, inputSchema: { type: "object" } })) }),
     "tools/call": ({ name }) => results[name],
   };
   require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
     const { id, method, params } = JSON.parse(line);
     if (id === undefined) return;
+    const raw = method === "tools/call" ? lines[params.name] : undefined;
+    if (raw !== undefined) return process.stdout.write(raw.replace("ID", id) + "\\n");
     const answer = answers[method];
     const body = answer === undefined ? { error: { code: -32601, message: "unknown" } } : { result: answer(params) };
     process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, ...body }) + "\\n");
@@ -84,6 +116,25 @@ describe("[speed-04d] a large result", () => {
       const expected = result["resultType"] === undefined ? { resultType: "complete", ...result } : result;
       const answer = await http.modern("tools/call", { name: `big__${name}`, arguments: {} }, JSON_ONLY, 9);
       expect({ name, isSame: isSame(answer.text, expected) }).toEqual({ name, isSame: true });
+    }
+  });
+
+  it("[speed-04e] is what its server wrote, as far as clients can read it in one way only", async () => {
+    const http = await open();
+    const session = { ...(await http.initialize()), ...JSON_ONLY };
+    for (const [name, [line, expected]] of Object.entries(LINES)) {
+      const result = expected ?? line.replace(/^.*?"result":/, "").replace(/(?:,"jsonrpc":"2.0","id":ID)?\}$/, "");
+      const answer = await http.post(call(9, `big__${name}`), session);
+      expect({ name, isSame: answer.text === `{"jsonrpc":"2.0","id":9,"result":${written(result)}}` }).toEqual({
+        name,
+        isSame: true,
+      });
+      const modern = await http.modern("tools/call", { name: `big__${name}`, arguments: {} }, JSON_ONLY, 9);
+      const own = `{"resultType":"complete",${written(result).slice(1)}`;
+      expect({ name, isSame: modern.text === `{"jsonrpc":"2.0","id":9,"result":${own}}` }).toEqual({
+        name,
+        isSame: true,
+      });
     }
   });
 
