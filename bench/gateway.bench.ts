@@ -29,6 +29,9 @@ interface Counts {
   readonly answers: Durations;
   readonly tools: number;
   readonly startRounds: number;
+  /** Until memory is measured for the first time, and of sizes of the scale curve. */
+  readonly startedMs: number;
+  /** Until a process that is not called has given back what its start needed. */
   readonly idleMs: number;
   readonly servers: readonly number[];
   readonly memoryServers: number;
@@ -37,21 +40,23 @@ interface Counts {
 
 const COUNTS: Readonly<Record<Extent, Counts>> = {
   full: {
-    calls: { seconds: 10, bareSeconds: 1, warmupSeconds: 1.5, quietMs: 500 },
+    calls: { seconds: 10, bareSeconds: 1, warmupSeconds: 4, quietMs: 500 },
     answers: { seconds: 3.5, bareSeconds: 0.7, warmupSeconds: 0.7, quietMs: 500 },
     tools: 1000,
     startRounds: 3,
-    idleMs: 3000,
+    startedMs: 3000,
+    idleMs: 20_000,
     servers: [1, 10, 30],
     memoryServers: 10,
     sizes: { sessions: [0, 100, 1000, 5000], servers: [1, 10, 100], tools: [100, 1000, 10_000] },
   },
   quick: {
-    calls: { seconds: 3, bareSeconds: 0.5, warmupSeconds: 2, quietMs: 500 },
+    calls: { seconds: 3, bareSeconds: 0.5, warmupSeconds: 4, quietMs: 500 },
     answers: { seconds: 1, bareSeconds: 0.5, warmupSeconds: 1, quietMs: 500 },
     tools: 1000,
     startRounds: 1,
-    idleMs: 2000,
+    startedMs: 2000,
+    idleMs: 20_000,
     servers: [1, 10],
     memoryServers: 10,
     sizes: { sessions: [0, 1000], servers: [1, 10], tools: [100, 1000] },
@@ -61,7 +66,8 @@ const COUNTS: Readonly<Record<Extent, Counts>> = {
     answers: { seconds: 0.02, bareSeconds: 0.02, warmupSeconds: 0, quietMs: 30 },
     tools: 10,
     startRounds: 1,
-    idleMs: 10,
+    startedMs: 10,
+    idleMs: 20,
     servers: [1, 2],
     memoryServers: 2,
     sizes: { sessions: [0, 2], servers: [1, 2], tools: [2, 10] },
@@ -117,7 +123,7 @@ function steps(counts: Counts, others: readonly Subject[], say: Say): Record<Mea
       `start with ${servers} servers`,
       () => measureStart(withFloor, servers, counts.startRounds),
     ]),
-    memory: [["memory", () => measureMemory(withFloor, counts.memoryServers, counts.idleMs)]],
+    memory: [["memory", () => measureMemory(withFloor, counts.memoryServers, counts)]],
     scale: dimensions.map((dimension) => [
       `scale: ${dimension}`,
       () => measureScale(dimension, sizesOf(dimension, counts.sizes[dimension]), { ...counts.calls, ...counts }, say),

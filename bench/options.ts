@@ -13,7 +13,7 @@ export interface BenchOptions {
   readonly measures: readonly Measure[];
   readonly extent: Extent;
   readonly peers: boolean;
-  /** `cli/main.js` of another build of Toolcrib to measure beside this one. */
+  /** `cli/main.cjs` of another build of Toolcrib to measure beside this one. */
   readonly versus?: string;
   /** Document that gets the outcome of the gateway bench, between two marks. */
   readonly docs?: string;
@@ -28,7 +28,7 @@ benches: gateway (calls through Toolcrib, a bare relay and peers), hub (five cli
   --smoke          seconds: only shows that everything runs
   --only <list>    measures of the gateway bench: ${MEASURES.join(", ")}
   --no-peers       installs and measures no peers
-  --versus <file>  measures another build too, by its cli/main.js
+  --versus <file>  measures another build too, by its cli/main.cjs
   --docs <file>    puts the outcome into a document (docs/performance.md)
   --out <folder>   where the JSON goes (bench/results)`;
 

@@ -26,6 +26,7 @@ const COLUMNS: readonly (readonly [measure: string, head: string, pick: Pick])[]
   ["start-1", "start, 1 (ms)", "value"],
   ["start-10", "start, 10 (ms)", "value"],
   ["start-30", "start, 30 (ms)", "value"],
+  ["memory-started", "3 s after the list of 10 servers (MB)", "value"],
   ["memory", "idle with 10 servers (MB)", "value"],
 ];
 

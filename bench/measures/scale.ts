@@ -36,7 +36,7 @@ const OPENED_AT_ONCE = 50;
 export async function measureScale(
   dimension: keyof Size,
   sizes: readonly Size[],
-  { idleMs, ...durations }: Durations & { readonly idleMs: number },
+  { startedMs, ...durations }: Durations & { readonly startedMs: number },
   say: (line: string) => void,
 ): Promise<ScaleFigures> {
   const bySubject = new Map(sizes.map((size) => [toolcribOfSize(size, dimension), size]));
@@ -53,7 +53,7 @@ export async function measureScale(
     say,
     async prepare(entrant) {
       const agent = await openSessions(entrant, sizeOf(entrant.subject).sessions);
-      await sleep(idleMs);
+      await sleep(startedMs);
       idle.set(entrant.subject.name, rssOf(entrant.running));
       return () => agent.destroy();
     },

@@ -42,33 +42,48 @@ export async function measureStart(subjects: readonly Subject[], servers: number
   ];
 }
 
-export async function measureMemory(subjects: readonly Subject[], servers: number, idleMs: number): Promise<Figures[]> {
+/** All of them are started before the first is idle for long enough: memory is not what they would compete for. */
+export async function measureMemory(
+  subjects: readonly Subject[],
+  servers: number,
+  { startedMs, idleMs }: { readonly startedMs: number; readonly idleMs: number },
+): Promise<Figures[]> {
+  await using closing = new AsyncDisposableStack();
+  const started = new Map<string, Sampled>();
   const rss = new Map<string, Sampled>();
   const anon = new Map<string, Sampled>();
   const failures: Record<string, string> = {};
+  const idle: (() => void)[] = [];
   for (const subject of subjects) {
     // Who fronts one server only is shown with one, which flatters it.
     const load = [servers, 1].map((count): Load => ({ upstream: "stdio", servers: count, tools: 1 })).find(subject.can);
     if (load === undefined) continue;
-    const running = await subject.start(load, []);
+    const running = closing.adopt(await subject.start(load, []), (each) => each.stop());
+    const keep = (samples: Map<string, Sampled>, of: (memory: ReturnType<typeof memoryOf>) => number): void => {
+      const each = gatewayPids(running).map(memoryOf);
+      if (each.length > 0) samples.set(subject.name, { values: [each.reduce((sum, one) => sum + of(one), 0)] });
+    };
     try {
       const { client } = await whenComplete(running, load);
-      await sleep(idleMs);
-      const each = gatewayPids(running).map(memoryOf);
-      if (each.length > 0) {
-        rss.set(subject.name, { values: [each.reduce((sum, { rssMb }) => sum + rssMb, 0)] });
-        anon.set(subject.name, { values: [each.reduce((sum, { anonMb }) => sum + anonMb, 0)] });
-      }
-      await client.close();
+      closing.defer(() => client.close());
+      await sleep(startedMs);
+      keep(started, ({ rssMb }) => rssMb);
+      idle.push(() => {
+        keep(rss, ({ rssMb }) => rssMb);
+        keep(anon, ({ anonMb }) => anonMb);
+      });
     } catch (error) {
       failures[subject.name] = error instanceof Error ? error.message : String(error);
     }
-    await running.stop();
   }
+  await sleep(idleMs - startedMs);
+  for (const measure of idle) measure();
   const common = { unit: "MB", better: "lower", subjects, failures } as const;
-  const title = `Idle with ${servers} stdio servers (direct, relay, mcp-proxy and supergateway: with 1)`;
+  const title = `${servers} stdio servers (direct, relay, mcp-proxy and supergateway: with 1)`;
+  const soon = `Started with ${title}, ${startedMs / 1000} s ago`;
   return [
-    figuresOf({ ...common, measure: "memory", title: `${title}: resident memory`, samples: rss }),
-    figuresOf({ ...common, measure: "memory-anon", title: `${title}: without mapped files`, samples: anon }),
+    figuresOf({ ...common, measure: "memory-started", title: `${soon}: resident memory`, samples: started }),
+    figuresOf({ ...common, measure: "memory", title: `Idle with ${title}: resident memory`, samples: rss }),
+    figuresOf({ ...common, measure: "memory-anon", title: `Idle with ${title}: without mapped files`, samples: anon }),
   ];
 }

@@ -17,7 +17,7 @@ export function toolcrib(era: Era = "legacy"): Subject {
   };
 }
 
-/** Another build, to see in one run what a change has gained. @param main Its `cli/main.js`. */
+/** Another build, to see in one run what a change has gained. @param main Its `cli/main.cjs`. */
 export function otherToolcrib(main: string): Subject {
   return {
     name: "Toolcrib, other build",
@@ -82,5 +82,5 @@ export async function startToolcrib(
 function ownEntry(): string {
   const given = process.env["TOOLCRIB_BENCH_ENTRY"];
   if (given !== undefined) return resolve(given);
-  return existsSync(join(ROOT, "dist/cli/main.js")) ? join(ROOT, "bin/toolcrib.js") : join(ROOT, "src/cli/main.ts");
+  return existsSync(join(ROOT, "dist/cli/main.cjs")) ? join(ROOT, "bin/toolcrib.js") : join(ROOT, "src/cli/main.ts");
 }

@@ -57,7 +57,8 @@ export async function runToEnd(args: readonly string[], log: string, timeoutMs: 
     await exit;
   } finally {
     clearTimeout(timer);
-    file.end();
+    // It is read next.
+    await new Promise<void>((done) => file.end(done));
   }
   if (child.signalCode !== null) throw new Error(`${args.join(" ")} took longer than ${timeoutMs} ms; see ${log}`);
   return child.exitCode;

@@ -57,8 +57,12 @@ export interface ServerRun {
   readonly only?: string | undefined;
 }
 
-/** Runs the server scenarios against an address. A failing scenario is a result, not an error. */
+/** Runs the server scenarios against an address. A failing scenario is a result, not an error; one that the suite does not have is none. */
 export async function runServerScenarios(suite: Suite, { url, folder, only }: ServerRun): Promise<Results> {
+  // Forced on a revision that does not have it, it would fail at the server itself.
+  if (only !== undefined && suite.version !== undefined && !(await scenarios(suite, folder, "server")).includes(only)) {
+    return new Map();
+  }
   const what = only === undefined ? suite.serverArgs : oneScenario(suite, only);
   return run(suite, ["server", "--url", url, ...what], folder);
 }
@@ -83,21 +87,36 @@ async function run(suite: Suite, args: readonly string[], folder: string): Promi
   return readResults(folder);
 }
 
-export async function clientScenarios(suite: Suite, folder: string): Promise<string[]> {
+export function clientScenarios(suite: Suite, folder: string): Promise<string[]> {
+  return scenarios(suite, folder, "client");
+}
+
+const lists = new Map<string, Promise<string>>();
+
+/** A suite is asked once for what it has: its program takes a second to start. */
+async function scenarios(suite: Suite, folder: string, side: Side): Promise<string[]> {
+  const list = lists.get(suite.id) ?? ask(suite, folder);
+  lists.set(suite.id, list);
+  return parseList(await list, side);
+}
+
+async function ask(suite: Suite, folder: string): Promise<string> {
   const log = join(folder, "list.txt");
   mkdirSync(dirname(log), { recursive: true });
   await runToEnd([programOf(suite), "list", ...suite.listArgs], log, RUN_MS);
-  return parseList(readFileSync(log, "utf8"));
+  return readFileSync(log, "utf8");
 }
 
-/** The lines under the heading of the client scenarios, and under that of the unscored ones those of the client. */
-export function parseList(text: string): string[] {
+type Side = "client" | "server";
+
+/** The lines under the heading of a side's scenarios, and under that of the unscored ones those of that side. */
+export function parseList(text: string, side: Side): string[] {
   const names: string[] = [];
   let heading = "";
   for (const line of text.split("\n")) {
     const item = /^\s+[-*]\s+(\S+)(.*)$/.exec(line);
     if (item === null) heading = line.trim() === "" ? heading : line;
-    else if (/^client/i.test(heading) || (item[2] ?? "").includes("[client]")) names.push(item[1] ?? "");
+    else if (heading.toLowerCase().startsWith(side) || (item[2] ?? "").includes(`[${side}]`)) names.push(item[1] ?? "");
   }
   return names;
 }

@@ -60,9 +60,8 @@ function readOffer<K extends Kind>(
       quarantined.push({ source: source.id, kind, name: verdict.name, reason });
     } else {
       if (accepted.delete(verdict.name)) duplicates.add(verdict.name);
-      // It was checked as one of this kind.
-      const offered = verdict.definition as DefinitionOf<K>;
-      accepted.set(verdict.name, { name: verdict.name, definition: offered, fingerprint: verdict.fingerprint });
+      // It was checked as one of this kind, and there are thousands of tools: no copy.
+      accepted.set(verdict.name, verdict as unknown as AcceptedDefinition<K>);
     }
   }
   return { given, accepted: [...accepted.values()], quarantined, duplicates: [...duplicates] };

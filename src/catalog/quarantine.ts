@@ -39,17 +39,19 @@ const MAX_URI_LENGTH = 8192;
 const NAME_KEY = { tool: "name", prompt: "name", resource: "uri", template: "uriTemplate" } as const;
 
 /** By definition object: definitions are immutable, so each is checked and fingerprinted once in its life. */
-const verdictsByDefinition = new WeakMap<object, Map<Capability["kind"], Verdict>>();
+const verdictsByDefinition: Readonly<Record<Capability["kind"], WeakMap<object, Verdict>>> = {
+  tool: new WeakMap(),
+  resource: new WeakMap(),
+  template: new WeakMap(),
+  prompt: new WeakMap(),
+};
 
 export function checkDefinition(kind: Capability["kind"], definition: unknown): Verdict {
   if (!isJsonObject(definition))
     return { ok: false, name: "", reason: `the definition is ${typeName(definition)}, not an object` };
-  const known = verdictsByDefinition.get(definition)?.get(kind);
-  if (known !== undefined) return known;
-  const verdict = checkUncached(kind, definition);
-  const verdicts = verdictsByDefinition.get(definition) ?? new Map<Capability["kind"], Verdict>();
-  verdicts.set(kind, verdict);
-  verdictsByDefinition.set(definition, verdicts);
+  const verdicts = verdictsByDefinition[kind];
+  let verdict = verdicts.get(definition);
+  if (verdict === undefined) verdicts.set(definition, (verdict = checkUncached(kind, definition)));
   return verdict;
 }
 

@@ -17,15 +17,33 @@ export function isProcessAlive(pid: number): boolean {
   }
 }
 
-/** Only Linux says so without running another program. */
 function isZombie(pid: number): boolean {
-  if (process.platform !== "linux") return false;
+  return statOf(pid)?.[0] === "Z";
+}
+
+/**
+ * Names a running process for good: its id is used again, after a restart of the machine within minutes. Undefined where the system does
+ * not say, or no such process runs.
+ */
+export function processStart(pid: number): string | undefined {
+  const ticks = statOf(pid)?.[19];
+  if (ticks === undefined) return undefined;
+  try {
+    return `${readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim()} ${ticks}`;
+  } catch {
+    return ticks;
+  }
+}
+
+/** The fields from the state on. Only Linux has them without running another program. */
+function statOf(pid: number): string[] | undefined {
+  if (process.platform !== "linux") return undefined;
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     // After the program's name, which may contain anything.
-    return stat.startsWith("Z", stat.lastIndexOf(")") + 2);
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   } catch {
-    return false;
+    return undefined;
   }
 }
 

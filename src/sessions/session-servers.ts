@@ -318,9 +318,10 @@ export class SessionServer {
     this.#events.onState(this.connection.info());
     if (state.kind === "ready") {
       this.#events.onReady(this.connection);
-      if (this.#told === "late" || this.#told === "absent")
-        this.#tell("info", "is now connected. Its tools are available.");
-      else if (this.#told === "lost" || this.#told === "gone") this.#tell("info", "is back.");
+      if (this.#told === "late" || this.#told === "absent") {
+        const offersNone = this.connection.info().toolCount === 0;
+        this.#tell("info", `is now connected. ${offersNone ? "It offers no tools." : "Its tools are available."}`);
+      } else if (this.#told === "lost" || this.#told === "gone") this.#tell("info", "is back.");
       this.#told = "up";
     } else if (state.kind === "restarting" || state.kind === "failed") {
       this.#down(state);

@@ -71,7 +71,7 @@ export function missingWarnings({ bins, anyBins, env, config, os, servers }: Mis
     ...(anyOf === "" ? [] : [{ code: "MISSING_BIN", message: `None of the programs ${anyOf} is installed.` }]),
     ...env.map((name) => ({ code: "MISSING_ENV", message: `The environment variable ${name} is not set.` })),
     ...config.map((path) => ({ code: "MISSING_CONFIG", message: `OpenClaw's setting ${path} is not on.` })),
-    ...(os.length === 0 ? [] : [{ code: "MISSING_OS", message: `It is for ${os.join(" or ")}.` }]),
+    ...(os.length === 0 ? [] : [{ code: "MISSING_OS", message: `It runs on ${os.join(" or ")} only.` }]),
     ...servers.map((name) => ({ code: "MISSING_SERVER", message: `The MCP server ${name} is not set up.` })),
   ];
 }

@@ -39,9 +39,9 @@ function createRegExp(source: string, flags: string): RegExp {
 
 /**
  * Most hubs have no tools of their own to check arguments for, and ajv takes 3 MB and 40 ms: it is loaded for the first one.
- * By require, because registering a tool is synchronous.
+ * By `require`, because registering a tool is synchronous.
  */
-const require = createRequire(import.meta.url);
+const load = createRequire(import.meta.url);
 
 /**
  * An instance keeps the code of everything that it compiled, even after removeSchema, and every validator keeps its instance.
@@ -102,7 +102,7 @@ function sharedAjv(dialect: Dialect, uses = 1): AnyAjv {
 
 /** `require` is untyped; the casts name the types of the same modules. Each is loaded when it is needed. */
 function createAjv(dialect: Dialect): AnyAjv {
-  const { default: addFormats } = require("ajv-formats") as typeof import("ajv-formats").default;
+  const { default: addFormats } = load("ajv-formats") as typeof import("ajv-formats").default;
   const ajv = plainAjv(dialect);
   addFormats(ajv);
   return ajv;
@@ -111,15 +111,15 @@ function createAjv(dialect: Dialect): AnyAjv {
 function plainAjv(dialect: Dialect): AnyAjv {
   switch (dialect) {
     case "2020-12": {
-      const { Ajv2020 } = require("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
+      const { Ajv2020 } = load("ajv/dist/2020.js") as typeof import("ajv/dist/2020.js");
       return new Ajv2020(OPTIONS);
     }
     case "2019-09": {
-      const { Ajv2019 } = require("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
+      const { Ajv2019 } = load("ajv/dist/2019.js") as typeof import("ajv/dist/2019.js");
       return new Ajv2019(OPTIONS);
     }
     case "draft-07": {
-      const { Ajv } = require("ajv") as typeof import("ajv");
+      const { Ajv } = load("ajv") as typeof import("ajv");
       return new Ajv(OPTIONS);
     }
   }

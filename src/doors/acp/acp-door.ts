@@ -29,7 +29,6 @@ import { watchFiles } from "../../hub/reload/file-watcher.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { VERSION } from "../../model/version.ts";
-import { prepareCompiler } from "../../tools/validator.ts";
 import type { AcpDoorOptions } from "./acp-options.ts";
 import { AcpSession } from "./acp-session.ts";
 import { clientFeatures, type ClientFeatures, NO_FEATURES } from "./client-requests.ts";
@@ -259,8 +258,8 @@ export class AcpDoor {
     try {
       if (cancelled.aborted) throw notOpened();
       const listed = Promise.all([this.#mount(session, servers, cancelled), session.hubListed()]);
-      // The first turn needs it, and the servers are starting.
-      setImmediate(() => prepareCompiler());
+      // The client of a model needs them, Node takes a moment to load them, and the servers are starting.
+      setImmediate(() => void globalThis.Headers);
       await listed;
       await session.remember();
       if (cancelled.aborted || this.#closed || session.closing.aborted) throw notOpened();

@@ -199,7 +199,12 @@ export class HubServerNotices {
   #follow(info: ServerInfo): void {
     const told = this.#told.get(info.id);
     if (info.state === "ready") {
-      if (told === "late" || told === "absent") this.#say("info", info, "is connected now; its tools are available.");
+      if (told === "late" || told === "absent") {
+        const unread = info.warnings.find((warning) => warning.startsWith("tools/list could not be read"));
+        if (info.toolCount > 0) this.#say("info", info, "is connected now; its tools are available.");
+        else if (unread === undefined) this.#say("info", info, "is connected now; it offers no tools.");
+        else this.#say("warning", info, `is connected now, but offers no tools: ${unread}`);
+      }
       if (told === "lost") this.#say("info", info, "is back.");
       this.#told.set(info.id, "up");
     } else if (info.state === "failed" || info.state === "restarting") {

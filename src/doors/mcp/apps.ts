@@ -6,6 +6,7 @@ import { mappedUri, splitMappedUri } from "../../catalog/public-uris.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { hasUiExtension, isForApps, UI_SCHEME, uiLink, withUiLink } from "../../model/mcp-apps.ts";
+import type { ReadResourceResult } from "../../model/protocol.ts";
 import type { ClientSide } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { invalidParams } from "./rpc-messages.ts";
@@ -66,6 +67,11 @@ export function fromPageUri(uri: string): string {
   } catch {
     return uri;
   }
+}
+
+/** A page under the URI that it was asked for by, which a host may compare. */
+export function asPage(result: ReadResourceResult, uri: string, asked: string): ReadResourceResult {
+  return { ...result, contents: result.contents.map((each) => (each.uri === uri ? { ...each, uri: asked } : each)) };
 }
 
 /** @param uri The public one. */

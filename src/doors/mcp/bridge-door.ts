@@ -5,7 +5,7 @@
 import type { Duplex } from "node:stream";
 import { z } from "zod";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
-import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER } from "../../model/bridge.ts";
+import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER, WARNING_HEADER } from "../../model/bridge.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { joinEditorSession, noEditorSession } from "../http/api/caller-sessions.ts";
 import { refuseUpgrade } from "../http/http-connections.ts";
@@ -81,6 +81,7 @@ export class BridgeDoor {
     const { needsAuth } = this.#options;
     let stdio: StdioDoor;
     let caller: Caller;
+    let warning: string | undefined;
     try {
       // Requests on this connection pass no rate limit and no quota: it is for this user's own programs.
       if (upgrade.caller.key !== OWN_KEY) {
@@ -99,6 +100,7 @@ export class BridgeDoor {
       const scope = { role, view, servers: server === undefined ? undefined : [server], session };
       const peer = { transport: "stdio", pid, program, cwd, entryOf: client };
       caller = ownUserCaller("stdio", needsAuth());
+      warning = door.hub.internals.unknownScope({ role, view, owner: caller.owner });
       if (session !== undefined) {
         const joined = joinEditorSession(door.hub.internals, caller, session)?.within;
         if (joined === undefined) throw noEditorSession(session);
@@ -113,7 +115,7 @@ export class BridgeDoor {
       return;
     }
     this.#open.add(socket);
-    switchProtocol(upgrade, BRIDGE_PROTOCOL);
+    switchProtocol(upgrade, BRIDGE_PROTOCOL, warning);
     const check = setInterval(() => {
       // A client that came before http.auth was set connects again, without the owner's rights.
       if (!upgrade.stillAdmitted() || (caller.owner && needsAuth())) socket.destroy();
@@ -148,10 +150,12 @@ function allowedEnv(env: BridgeHello["env"], names: readonly string[]): BridgeHe
 }
 
 /** From here on the connection is not HTTP, and may be silent. */
-export function switchProtocol({ socket, head }: HttpUpgrade, protocol: string): void {
+export function switchProtocol({ socket, head }: HttpUpgrade, protocol: string, warning?: string): void {
   if ("setTimeout" in socket && typeof socket.setTimeout === "function") socket.setTimeout(0);
   if ("setNoDelay" in socket && typeof socket.setNoDelay === "function") socket.setNoDelay(true);
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n\r\n`);
+  const encoded = Buffer.from(warning ?? "").toString("base64url");
+  const more = warning === undefined ? "" : `${WARNING_HEADER}: ${encoded}\r\n`;
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n${more}\r\n`);
   if (head.length > 0) socket.unshift(head);
 }
 

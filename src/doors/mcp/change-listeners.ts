@@ -5,7 +5,8 @@ import { type Addressed, isAddressedTo, reportUpdate, type ResourceFollower } fr
 import type { View } from "../../hub/view/view.ts";
 import type { Capability } from "../../model/capability.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { isTaskReport, KnownTasks, LEGACY_REPORT } from "./tasks.ts";
+import { isTaskReport, LEGACY_REPORT } from "../../model/protocol.ts";
+import { KnownTasks } from "./tasks.ts";
 
 /** Resources and their templates change together. */
 export type ListKind = "tools" | "resources" | "prompts";
@@ -40,7 +41,7 @@ export class ChangeListeners {
     this.#stops = [
       hub.on("catalog", () => this.#compare()),
       hub.on("visibility", () => this.#compare()),
-      hub.on("resource-updated", (event) => reportUpdate(hub, this.#listeners.keys(), event)),
+      hub.on("resource-updated", (event) => this.#updated(event)),
       hub.on("log", (event) => this.#logged(event)),
       hub.on("notice", (event) => this.#noticed(event)),
     ];
@@ -86,9 +87,21 @@ export class ChangeListeners {
   #logged(event: HubEvents["log"]): void {
     // The caller has got it already.
     if (event.callId !== undefined) return;
-    const reading = this.#hub.internals.guardedLog(event.server, event.message);
-    const tell = (message: HubEvents["log"]["message"]): void =>
-      this.#tellViewers(event, (listener) => listener.log?.(message));
+    this.#guarded(event.server, event.message, (message) =>
+      this.#tellViewers(event, (listener) => listener.log?.(message)),
+    );
+  }
+
+  #updated(event: HubEvents["resource-updated"]): void {
+    const { server, params = {} } = event;
+    this.#guarded(server, params, (seen) => {
+      // That the resource changed is not text of the server.
+      reportUpdate(this.#hub, this.#listeners.keys(), { ...event, params: seen === params ? params : {} });
+    });
+  }
+
+  #guarded<Message extends JsonObject>(server: string, given: Message, tell: (message: Message) => void): void {
+    const reading = this.#hub.internals.guardedLog(server, given);
     if (!(reading instanceof Promise) && this.#reading === undefined) return tell(reading);
     // In their order. One that a detector could not read is dropped.
     const done: Promise<void> = Promise.all([reading, this.#reading])
@@ -114,7 +127,9 @@ export class ChangeListeners {
       return;
     }
     if (kind !== undefined) return this.#tellViewers(event, (listener) => listener.listAnnounced?.(kind));
-    this.#tellViewers(event, (listener) => listener.notice?.(event.method, event.params));
+    this.#guarded(event.server, event.params, (params) =>
+      this.#tellViewers(event, (listener) => listener.notice?.(event.method, params)),
+    );
   }
 
   #tellViewers(event: Addressed & { readonly server: string }, tell: (listener: ChangeListener) => void): void {

@@ -10,8 +10,11 @@ export interface DoorContext {
   /** Calls in progress, for a shutdown that lets them finish. */
   readonly calls: InFlight;
   readonly listeners: ChangeListeners;
-  /** Waits for servers that start, for less than a second. False if some are not listed yet. */
-  listed(): Promise<boolean>;
+  /**
+   * Waits for servers that start, for less than a second. False if some are not listed yet.
+   * @param client Whose handshake and lists wait no longer than that together.
+   */
+  listed(client: object): Promise<boolean>;
   /** The options of a hub session for this origin; each era adds what it knows of the client. */
   sessionOptions(origin: RequestOrigin): SessionOptions;
   /** A client asked for another log level, or disconnected. */

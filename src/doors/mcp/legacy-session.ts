@@ -168,7 +168,7 @@ export class LegacySession {
     try {
       const { hub } = this.#door;
       // The instructions of servers belong into the answer.
-      await this.#door.listed();
+      await this.#door.listed(this);
       if (this.#closed) return encodeError(id, { code: INVALID_REQUEST, message: "The session has ended." });
       const capabilities = (this.#capabilities = forwardedCapabilities(params["capabilities"]));
       this.#answers = {
@@ -231,7 +231,7 @@ export class LegacySession {
       onAsk: this.#answers.elicitation ? approvalCallback(client, session) : undefined,
       sink,
       signal,
-      listed: () => this.#door.listed(),
+      listed: () => this.#door.listed(this),
       tasks: this.#door.listeners.tasks,
       onNotice: (name, noticed) => this.#tell(sink, name, noticed),
     };

@@ -1,5 +1,5 @@
 /** The MCP door: the state that all its clients share, whatever their transport and era. */
-import { InFlight } from "../../base/async.ts";
+import { type CancelSignal, InFlight } from "../../base/async.ts";
 import type { RoutableIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
 import type { View } from "../../hub/view/view.ts";
@@ -48,6 +48,8 @@ export class McpDoor implements DoorContext {
   /** All servers are listed, or those that are not took too long. */
   #isListed = false;
   #startEnds: number | undefined;
+  /** Until when the lists of a client wait for servers that start. */
+  readonly #listsEnd = new WeakMap<object, number>();
 
   constructor(options: McpDoorOptions) {
     const clock = (this.#clock = options.clock ?? systemClock);
@@ -87,7 +89,7 @@ export class McpDoor implements DoorContext {
   }
 
   /** Answers one request of the modern era. Null if the client cancelled it. */
-  modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: AbortSignal): Promise<Encoded | null> {
+  modern(request: RpcRequest, origin: RequestOrigin, sink: MessageSink, signal: CancelSignal): Promise<Encoded | null> {
     return this.#modern.answer(request, origin, sink, signal);
   }
 
@@ -178,11 +180,14 @@ export class McpDoor implements DoorContext {
     return sessions.length === 1 && only?.canReceiveFrom(server, user) === true ? only.ownClient() : undefined;
   }
 
-  async listed(): Promise<boolean> {
+  async listed(client: object): Promise<boolean> {
     if (this.#isListed) return true;
     const now = this.#clock.now();
-    const ms = this.hub.config.config.limits.listWaitMs;
-    this.#startEnds ??= now + Math.max(START_MS, ms);
+    const { listWaitMs } = this.hub.config.config.limits;
+    const ends = this.#listsEnd.get(client) ?? now + listWaitMs;
+    this.#listsEnd.set(client, ends);
+    const ms = Math.max(ends - now, 0);
+    this.#startEnds ??= now + Math.max(START_MS, listWaitMs);
     const emptyMs = Math.max(this.#startEnds - now, 0);
     return (this.#isListed = await this.hub.internals.listed({ ms, emptyMs }));
   }

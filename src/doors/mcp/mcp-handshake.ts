@@ -75,6 +75,8 @@ export function forwardedCapabilities(capabilities: unknown): JsonObject {
 
 /** The words of one view or one server alone are given as they are; those of several, and active skills, under their names. */
 export async function instructionsFor(hub: Hub, session: Session): Promise<string | undefined> {
+  const nothing = hub.internals.unknownScope(session);
+  if (nothing !== undefined) return nothing;
   const active = await hub.skills.active(session);
   const skills = active.map(({ name, instructions }) => ({ name: `Skill: ${name}`, text: instructions }));
   const views = hub.internals.viewInstructions(session);

@@ -1,6 +1,7 @@
 /** Requests of the modern era: each is independent and declares its client's capabilities. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ClientInfo } from "../../model/client-info.ts";
+import type { CancelSignal } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import { identityOf } from "../../model/caller.ts";
 import { asToolcribError } from "../../model/errors.ts";
@@ -10,6 +11,7 @@ import {
   CLIENT_INFO_KEY,
   LOG_LEVEL_KEY,
   METHOD_NOT_FOUND,
+  MODERN_REPORT,
   MODERN_VERSION,
   type RequestId,
   type RpcRequest,
@@ -47,7 +49,7 @@ import {
   withRequestId,
 } from "./rpc-messages.ts";
 import { type IncomingRequest, sharedMethod } from "./shared-requests.ts";
-import { hasTasksExtension, MODERN_REPORT, ownTask, toolOfTask } from "./tasks.ts";
+import { hasTasksExtension, ownTask, toolOfTask } from "./tasks.ts";
 import { clientOf, type RequestOrigin } from "./view-scope.ts";
 
 /** The requests that a server may answer with questions. */
@@ -69,7 +71,7 @@ export class ModernRequests {
     request: RpcRequest,
     origin: RequestOrigin,
     sink: MessageSink,
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<Encoded | null> {
     const { id, method, params = {} } = request;
     const { session, release } = this.#principals.hold(origin);
@@ -98,7 +100,7 @@ export class ModernRequests {
     origin: RequestOrigin,
     session: Session,
     sink: MessageSink,
-    signal: AbortSignal,
+    signal: CancelSignal,
   ): Promise<Encoded> {
     const meta = metaOf(params);
     const clientInfo = clientOf(origin, meta[CLIENT_INFO_KEY]);
@@ -161,7 +163,7 @@ export class ModernRequests {
 
   async #discover(id: RpcRequest["id"], session: Session): Promise<Encoded> {
     const { hub } = this.#door;
-    await this.#door.listed();
+    await this.#door.listed(session);
     const instructions = await instructionsFor(hub, session);
     return encodeResult(id, {
       resultType: "complete",
@@ -200,7 +202,7 @@ interface ModernCall {
   readonly clientInfo: ClientInfo | undefined;
   readonly session: Session;
   readonly sink: MessageSink;
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
 }
 
 /** For requests that servers cannot answer with questions; the capabilities are declared all the same. */
@@ -217,7 +219,7 @@ function toIncomingRequest(door: DoorContext, call: ModernCall, client: ClientSi
     client,
     onAsk: approvalCallback(client, session),
     logLevel: level,
-    listed: () => door.listed(),
+    listed: () => door.listed(session),
     tasks: door.listeners.tasks,
     onNotice: (notification, noticed) => {
       // Log messages come only to who asked for them, and only as loud as asked for.
@@ -245,9 +247,9 @@ interface SubscriptionRequest {
   readonly principal: Session;
   readonly sink: MessageSink;
   /** The client ended it. */
-  readonly signal: AbortSignal;
+  readonly signal: CancelSignal;
   /** The door ends. */
-  readonly closing: AbortSignal;
+  readonly closing: CancelSignal;
 }
 
 const LIST_FILTERS = {
@@ -261,9 +263,6 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   const { id, params, origin, sink, signal, closing } = listening;
   const wanted = params["notifications"];
   if (!isJsonObject(wanted)) throw invalidParams("subscriptions/listen needs `notifications`, an object.");
-  // A session of its own, so that subscriptions end with the stream and only with it. What tasks bring is read by the same caller.
-  const { links, sharedKey, clientInfo } = listening.principal;
-  using session = door.hub.openSession({ ...door.sessionOptions(origin), links, sharedKey, clientInfo });
   const tell = (method: string, told: JsonObject = {}): void => {
     sink.send(encodeNotification(method, { ...told, _meta: { ...metaIn(told), [SUBSCRIPTION_KEY]: id } }));
   };
@@ -274,6 +273,9 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   if (taskIds.length > 0 && !hasTasksExtension(capabilities)) return encodeError(id, TASKS_NEEDED);
   const kinds = (Object.keys(LIST_FILTERS) as ListKind[]).filter((kind) => wanted[LIST_FILTERS[kind]] === true);
   const followed = new Set<string>();
+  // A session of its own, so that subscriptions end with the stream and only with it. What tasks bring is read by the same caller.
+  const { links, sharedKey, clientInfo } = listening.principal;
+  const session = door.hub.openSession({ ...door.sessionOptions(origin), links, sharedKey, clientInfo });
   // The acknowledgement has to be the first message, and comes when every server has answered.
   let early: (() => void)[] | undefined = [];
   const inTime = (telling: () => void): void => {
@@ -315,6 +317,7 @@ async function serveSubscription(door: DoorContext, listening: SubscriptionReque
   } finally {
     stop();
     tasks.stop();
+    session.close();
   }
   return encodeResult(id, {
     resultType: "complete",
@@ -404,7 +407,7 @@ function metaIn(params: JsonObject): JsonObject {
   return isJsonObject(meta) ? meta : {};
 }
 
-function firstAbort(signals: readonly AbortSignal[]): Promise<void> {
+function firstAbort(signals: readonly CancelSignal[]): Promise<void> {
   return new Promise((resolve) => {
     const end = (): void => {
       for (const signal of signals) signal.removeEventListener("abort", end);

@@ -4,6 +4,7 @@
  * the call waits here, under a state that only the same caller can send back, once, with the same request.
  */
 import { randomBytes } from "node:crypto";
+import { CancelController, type CancelSignal } from "../../base/async.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Clock } from "../../base/clock.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -64,7 +65,7 @@ export class ParkableCall {
   readonly #rounds: ParkedCalls;
   readonly #questions = new Map<string, Question>();
   readonly #missing = new Set<string>();
-  readonly #controller = new AbortController();
+  readonly #controller = new CancelController();
   #outcome: Promise<Encoded> | undefined;
   #round: Round;
   #nextKey = 1;
@@ -80,8 +81,8 @@ export class ParkableCall {
     this.client = this.#clientSide(principal, capabilities);
   }
 
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+  get signal(): CancelSignal {
+    return this.#controller;
   }
 
   /** Where the messages of the round that runs now go. */
@@ -93,7 +94,7 @@ export class ParkableCall {
   }
 
   /** Runs until the call ends or needs an answer. The request's own signal can end it. */
-  async run(signal: AbortSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
+  async run(signal: CancelSignal, start?: () => Promise<Encoded>): Promise<Encoded | InputRequired> {
     const giveUp = (): void => this.#controller.abort();
     if (signal.aborted) giveUp();
     signal.addEventListener("abort", giveUp, { once: true });

@@ -8,20 +8,18 @@ import type { AskCallback } from "../../model/decision.ts";
 import { type ErrorObject, type Outcome, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import { hasUiExtension } from "../../model/mcp-apps.ts";
-import { METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
+import { isTaskReport, LEGACY_REPORT, METHOD_NOT_FOUND, URL_ELICITATION_REQUIRED } from "../../model/protocol.ts";
 import type { Era, RequestId, RpcError } from "../../model/protocol.ts";
 import type { ClientSide, InputRound, TaskRequest } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
 import { withoutEmptyMark } from "../../guard/wrap-untrusted.ts";
 import { TASKS_NEEDED } from "../../upstream/task-forms.ts";
-import { appToolName, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
+import { appToolName, asPage, fromPageUri, notePage, withPublicLinks } from "./apps.ts";
 import { asListed, publicName } from "./client-names.ts";
 import {
   askingForTask,
   beginsTask,
-  isTaskReport,
   type KnownTasks,
-  LEGACY_REPORT,
   ownTask,
   tasksOfClient,
   toolOfTask,
@@ -75,7 +73,6 @@ class CachedList {
     this.cost = bytes.length + LIST_OVERHEAD_BYTES;
   }
 }
-const encodedEntries = new WeakMap<Capability, string>();
 const cachedLists = new WeakMap<readonly Capability[], CachedList>();
 /** In the order of their last use. Weak: the bytes go when the list is no longer used. */
 const recentLists = new Map<WeakRef<CachedList>, number>();
@@ -203,10 +200,12 @@ function methodNotFound(method: string): RpcError {
 
 async function readResource(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
   const { params, method, session } = incoming;
-  const uri = fromPageUri(stringParam(params, "uri", method));
+  const asked = stringParam(params, "uri", method);
+  const uri = fromPageUri(asked);
   const outcome = await hub.read({ session, uri, ...callOptions(incoming, otherParams(params, ["uri"])) });
   if (outcome.ok) notePage(hub, session, uri);
-  return encodeOutcome(incoming, outcome, { ttlMs: 0, cacheScope: "private" });
+  const read = outcome.ok && asked !== uri ? { ...outcome, result: asPage(outcome.result, uri, asked) } : outcome;
+  return encodeOutcome(incoming, read, { ttlMs: 0, cacheScope: "private" });
 }
 
 async function getPrompt(hub: Hub, incoming: IncomingRequest): Promise<Encoded> {
@@ -411,8 +410,8 @@ export function listBytes(capabilities: readonly Capability[]): Buffer {
 }
 
 /**
- * Lists as bytes. A list is encoded once for each version and view, and all clients with the same view get the same bytes; of a
- * changed list only new entries are encoded. Clients choose the views, so the cache is bounded: the last used stay.
+ * Lists as bytes. A list is encoded once for each version and view, and all clients with the same view get the same bytes. Texts of
+ * single entries would be as much again. Clients choose the views, so the cache is bounded: the last used stay.
  */
 function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
   const kept = new CachedList(bytes);
@@ -429,13 +428,8 @@ function cacheList(capabilities: readonly Capability[], bytes: Buffer): void {
 }
 
 /** The definition exactly as the source sent it, except for the field that must be unique here. */
-function entryText(capability: Capability): string {
-  let text = encodedEntries.get(capability);
-  if (text === undefined) {
-    text = JSON.stringify({ ...capability.definition, [UNIQUE_FIELD[capability.kind]]: capability.name });
-    encodedEntries.set(capability, text);
-  }
-  return text;
+function entryText({ kind, name, definition }: Capability): string {
+  return JSON.stringify({ ...definition, [UNIQUE_FIELD[kind]]: name });
 }
 
 /** The MCP skills extension: what a client lists, gets and walks through. Files are read like any resource. */

@@ -1,6 +1,6 @@
 /** The MCP door over stdin and stdout, one message per line, for clients that spawn their server. Both eras at once. */
 import type { Readable, Writable } from "node:stream";
-import { endsWithin, InFlight } from "../../base/async.ts";
+import { CancelController, endsWithin, InFlight } from "../../base/async.ts";
 import type { JsonObject } from "../../model/json.ts";
 import { INVALID_REQUEST, PARSE_ERROR, type RequestId, type RpcRequest } from "../../model/protocol.ts";
 import { ChurnMap } from "../../base/maps.ts";
@@ -32,7 +32,7 @@ export class StdioDoor {
   readonly #origin: RequestOrigin;
   readonly #streams: StdioStreams;
   readonly #answers = new InFlight();
-  readonly #running = new ChurnMap<RequestId, AbortController>();
+  readonly #running = new ChurnMap<RequestId, CancelController>();
   /** The one legacy client; a modern one needs no session. */
   #session: LegacySession;
 
@@ -127,10 +127,10 @@ export class StdioDoor {
     if (this.#running.has(id)) {
       return encodeError(id, { code: INVALID_REQUEST, message: `A request with the id ${id} is already in progress.` });
     }
-    const controller = new AbortController();
+    const controller = new CancelController();
     this.#running.set(id, controller);
     try {
-      return await this.#door.modern(request, this.#origin, this.#sink, controller.signal);
+      return await this.#door.modern(request, this.#origin, this.#sink, controller);
     } finally {
       this.#running.delete(id);
     }

@@ -8,7 +8,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Hub } from "../../hub/hub.ts";
 import type { ToolCapability } from "../../model/capability.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { type Era, RELATED_TASK, TASKS_EXTENSION } from "../../model/protocol.ts";
+import { type Era, MODERN_REPORT, RELATED_TASK, TASKS_EXTENSION } from "../../model/protocol.ts";
 import type { ServerInfo } from "../../model/server-state.ts";
 import type { ClientSide, ServerRequestContext } from "../../model/source.ts";
 import type { Session } from "../../sessions/session.ts";
@@ -118,7 +118,7 @@ export class KnownTasks {
     if (task === undefined) return undefined;
     // Only the call path, on which the guard reads, may bring a result or words of the server: `tasks/get` has them.
     const report = method === MODERN_REPORT ? toLegacy(params) : params;
-    const kept = REPORTED.flatMap((key) => (report[key] === undefined ? [] : [[key, report[key]] as const]));
+    const kept = REPORTED.flatMap((key) => (isState(report[key]) ? [[key, report[key]] as const] : []));
     return { ...Object.fromEntries(kept), taskId: task.publicId };
   }
 
@@ -139,12 +139,12 @@ function keyOf(session: Session, server: string, id: string): string {
 
 const REPORTED = ["status", "createdAt", "lastUpdatedAt", "ttl", "pollInterval"];
 
-export const LEGACY_REPORT = "notifications/tasks/status";
-export const MODERN_REPORT = "notifications/tasks";
-
-export function isTaskReport(method: string): boolean {
-  return method === LEGACY_REPORT || method === MODERN_REPORT;
+/** A number, none, or a text that is too short for a message: a state, or a time. */
+function isState(value: unknown): boolean {
+  return typeof value === "number" || value === null || (typeof value === "string" && STATE.test(value));
 }
+
+const STATE = /^(?:[\w.:-]{1,20}|\d{4}-[\dT:.Z+-]{1,32})$/;
 
 /** Whether what a call returned is a task that goes on. */
 export function beginsTask(result: JsonObject): boolean {

@@ -28,11 +28,12 @@ export function removeProperty(text: string, path: readonly PathStep[]): string 
   return removeFromJson(text, path, path.length);
 }
 
-/** The text with one more item at the end of the list at `path`, which is made where missing. */
+/** The text with one more item at the end of the list at `path`, which is made where missing. What else is there is not replaced. */
 export function appendItem(text: string, path: readonly string[], value: unknown): string {
   const root = outlineJson(text);
   let list = root;
   for (const key of path) list = list?.members[indexOfStep(list, key)]?.value;
+  if (list !== undefined && list.kind !== "list") throw notAContainer(path, { key: "", is: "" });
   if (root === undefined || list?.kind !== "list" || list.members.length === 0) return setProperty(text, path, [value]);
   const style = styleOf(text, root, list);
   return insertMember(text, list, () => JSON.stringify(value), style);

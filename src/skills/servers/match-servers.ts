@@ -6,13 +6,15 @@ import { launchedPackage, type PackageReference, parsePackage, isSamePackage } f
 import { isVariable, parsePlaceholders } from "./placeholders.ts";
 
 /**
- * The same id, else the same package in any version, else the same command or address, else the same image. A package that
- * is started with other arguments is another server.
+ * The same id, else the same package in any version, else the same command or address, else the same image. A package or
+ * program that is started with other arguments is another server.
  */
 export function findMatchingServer(server: RequiredServer, configured: readonly ServerSpec[]): ServerSpec | undefined {
   const isPackage = (spec: ServerSpec): boolean => startsPackage(spec, packageOf(server));
+  const isOther = (spec: ServerSpec): boolean =>
+    (isPackage(spec) && contradicts(spec, server.template)) || hasOtherArguments(spec, server.template);
   return (
-    configured.find((spec) => spec.id === server.name && !(isPackage(spec) && contradicts(spec, server.template))) ??
+    configured.find((spec) => spec.id === server.name && !isOther(spec)) ??
     configured.find((spec) => isPackage(spec) && !contradicts(spec, server.template)) ??
     configured.find((spec) => server.template !== undefined && matchesTemplate(spec, server.template)) ??
     configured.find((spec) => server.docker !== undefined && sandboxImageOf(spec.sandbox) === server.docker.image)
@@ -50,6 +52,14 @@ function contradicts(spec: ServerSpec, template: ServerTemplate | undefined): bo
   const isElsewhere = wanted.some((arg) => !arg.startsWith("-") && isPlain(arg) && !given.has(arg));
   const variables = Object.entries(template.env ?? {}).filter(([, value]) => isPlain(value));
   return isElsewhere || variables.some(([name, value]) => (spec.env?.[name] ?? value) !== value);
+}
+
+/** Whether both start the same program, such as a script with Node, and the template gives it an argument that the entry does not. */
+function hasOtherArguments(spec: ServerSpec, template: ServerTemplate | undefined): boolean {
+  const [program, ...others] = (template?.args ?? []).filter((arg) => !arg.startsWith("-") && isPlain(arg));
+  if (spec.command !== template?.command || spec.args === undefined || program === undefined) return false;
+  if (launchedPackage(spec.command ?? "", spec.args) !== undefined || !spec.args.includes(program)) return false;
+  return others.some((arg) => !spec.args?.includes(arg));
 }
 
 /** The value that an entry has in the place of a parameter; undefined if it cannot be told. */

@@ -1,5 +1,6 @@
 /** HTTP as MCP uses it: plain responses, and the headers that clients send. */
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders } from "node:http";
+import type { HttpResponse } from "../../http/http-exchange.ts";
 import { LARGE_JSON } from "../../../base/json-bytes.ts";
 import { ERROR_TABLE, type ErrorObject } from "../../../model/errors.ts";
 import type { RequestId, RpcError } from "../../../model/protocol.ts";
@@ -11,7 +12,7 @@ import { type Encoded, encodeError, encodeToolcribError } from "../rpc-messages.
  * front of it, it would be copied.
  */
 export function respondJson(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   body: Encoded,
   headers?: Readonly<OutgoingHttpHeaders>,
@@ -49,14 +50,14 @@ export function bytesOf(message: Encoded): number {
   return bytes;
 }
 
-export function respondEmpty(response: ServerResponse, status: 202 | 204): void {
+export function respondEmpty(response: HttpResponse, status: 202 | 204): void {
   if (response.headersSent || response.destroyed) return;
   response.writeHead(status, status === 202 ? { "Content-Length": 0 } : {});
   response.end();
 }
 
 export function refuseRpc(
-  response: ServerResponse,
+  response: HttpResponse,
   status: number,
   id: RequestId | null,
   error: RpcError,
@@ -67,7 +68,7 @@ export function refuseRpc(
 
 /** @param status The table's own if it is left out. */
 export function refuseWithError(
-  response: ServerResponse,
+  response: HttpResponse,
   id: RequestId | null,
   error: ErrorObject,
   status: number = ERROR_TABLE[error.code].http,

@@ -2,14 +2,13 @@
  * MCP over HTTP, both eras at one address: `/mcp` for Streamable HTTP, `/sse` and `/messages` for its predecessor. Works on
  * raw exchanges of `node:http`, because each call passes here.
  */
-import type { ServerResponse } from "node:http";
 import { endsWithin } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import type { RoutableIds } from "../../../hub/cluster/routable-ids.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, MODERN_VERSION, PARSE_ERROR, type RequestId } from "../../../model/protocol.ts";
 import { type CallerQuota, quotaError, type QuotaReached } from "../../../policy/quota.ts";
-import type { HttpExchange, HttpRoute } from "../../http/http-exchange.ts";
+import type { HttpExchange, HttpResponse, HttpRoute } from "../../http/http-exchange.ts";
 import { OpenStreams, SseConnection } from "../../http/open-streams.ts";
 import { parseMessages } from "../rpc-messages.ts";
 import { requestedScope, type ViewScope } from "../view-scope.ts";
@@ -71,7 +70,7 @@ export class McpHttp {
     const { door, clock, heartbeatMs = HEARTBEAT_MS, resumeGraceMs = RESUME_GRACE_MS } = options;
     this.#options = options;
     this.routes = [
-      { path: options.basePath, access: "read", handle: (exchange) => this.#handleMcp(exchange) },
+      { path: options.basePath, access: "read", isFrequent: true, handle: (exchange) => this.#handleMcp(exchange) },
       { path: options.ssePath, access: "read", handle: (exchange) => this.#handleSse(exchange) },
       { path: options.messagesPath, access: "read", handle: (exchange) => this.#handleMessages(exchange) },
     ];
@@ -255,12 +254,7 @@ export class McpHttp {
     return undefined;
   }
 
-  #refuseFull(
-    response: ServerResponse,
-    id: RequestId | null,
-    what: "sessions" | "streams",
-    reached: QuotaReached,
-  ): void {
+  #refuseFull(response: HttpResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void {
     const error = quotaError(what, reached, what);
     const limit = `${what} ${reached.of}`;
     if (!this.#full.has(limit)) {
@@ -275,7 +269,7 @@ function streamQuota({ maxStreams, streamsPerCaller }: McpHttpLimits): CallerQuo
   return { ...streamsPerCaller, total: maxStreams };
 }
 
-function refuseClosing(response: ServerResponse, id: RequestId | null): void {
+function refuseClosing(response: HttpResponse, id: RequestId | null): void {
   refuseWithError(response, id, { code: "server_unavailable", message: "The gateway is shutting down." });
 }
 

@@ -1,5 +1,6 @@
 /** POST requests of the modern era: each has its version and its client's capabilities in `_meta`. */
-import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders } from "node:http";
+import { CancelController, type CancelSignal } from "../../../base/async.ts";
 import { isJsonObject, type JsonObject } from "../../../model/json.ts";
 import {
   CLIENT_INFO_KEY,
@@ -14,7 +15,7 @@ import {
 import { KeptResults } from "../../../sessions/kept-results.ts";
 import { mirroredParams } from "../../../upstream/http/mcp-headers.ts";
 import { localPeer } from "../../http/http-client-info.ts";
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
+import { type HttpExchange, type HttpResponse, onceClosed } from "../../http/http-exchange.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { envelopeError } from "../mcp-handshake.ts";
 import { ParkedCalls } from "../parked-calls.ts";
@@ -176,8 +177,8 @@ function shorten(value: unknown): string {
 /** The response to one POST of a modern client: JSON, or an event stream that ends with the answer. It cannot be resumed. */
 class ModernReply implements MessageSink, PendingReply {
   readonly #post: McpPost;
-  readonly #response: ServerResponse;
-  readonly #gone = new AbortController();
+  readonly #response: HttpResponse;
+  readonly #gone = new CancelController();
   #connection: SseConnection | undefined;
   #ticks = 0;
   #done = false;
@@ -191,8 +192,8 @@ class ModernReply implements MessageSink, PendingReply {
   }
 
   /** Aborted when the client has closed the connection, which cancels the request. */
-  get signal(): AbortSignal {
-    return this.#gone.signal;
+  get signal(): CancelSignal {
+    return this.#gone;
   }
 
   /** A message that cannot be sent before the answer is dropped: it only reports progress. */

@@ -1,11 +1,10 @@
 /** The HTTP+SSE transport of 2024-11-05: a GET stream, whose first event names the address to post to. */
 import { localPeer } from "../../http/http-client-info.ts";
-import type { ServerResponse } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, type RpcRequest } from "../../../model/protocol.ts";
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
+import { type HttpExchange, type HttpResponse, onceClosed } from "../../http/http-exchange.ts";
 import { type OpenStreams, type PendingReply, SseConnection } from "../../http/open-streams.ts";
 import { batchError, type Encoded, type MessageSink, type ParsedMessages } from "../rpc-messages.ts";
 import { httpPeer, type ViewScope } from "../view-scope.ts";
@@ -82,7 +81,7 @@ interface SseSessionOptions {
   readonly caller: Caller;
   readonly clock: Clock;
   readonly streams: OpenStreams;
-  readonly response: ServerResponse;
+  readonly response: HttpResponse;
   /** Opens the engine's session; may throw. */
   readonly open: (sink: MessageSink) => EngineSession;
   /** Where to post to, as the client is to resolve it against the address of the stream. */

@@ -1,12 +1,12 @@
 /** A legacy client over Streamable HTTP: its POSTs, its session, and the streams that it can resume. */
 import { localPeer } from "../../http/http-client-info.ts";
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { OutgoingHttpHeaders } from "node:http";
 import type { Clock } from "../../../base/clock.ts";
 import { type Caller, identityOf } from "../../../model/caller.ts";
 import { asToolcribError } from "../../../model/errors.ts";
 import { INVALID_REQUEST, LEGACY_VERSIONS, type RequestId, type RpcRequest } from "../../../model/protocol.ts";
 import type { QuotaReached } from "../../../policy/quota.ts";
-import { type HttpExchange, onceClosed } from "../../http/http-exchange.ts";
+import { type HttpExchange, type HttpResponse, onceClosed } from "../../http/http-exchange.ts";
 import { MAX_SILENT_TICKS, type PendingReply, SseConnection, textOf } from "../../http/open-streams.ts";
 import { unsupportedVersion } from "../mcp-handshake.ts";
 import { batchError, type ClientMessage, type Encoded, errorCodeOf, type MessageSink } from "../rpc-messages.ts";
@@ -157,7 +157,7 @@ class LegacyReply implements MessageSink, PendingReply {
   /** Further headers of the response. */
   headers: Readonly<OutgoingHttpHeaders> | undefined;
   readonly #post: McpPost;
-  readonly #response: ServerResponse;
+  readonly #response: HttpResponse;
   readonly #session: StreamableSession;
   readonly #ids: readonly RequestId[];
   readonly #isBatch: boolean;

@@ -1,6 +1,5 @@
 /** Shared by all parts of MCP over HTTP: the door, open sessions and streams, and the checks before a request is answered. */
 import { randomBytes } from "node:crypto";
-import type { ServerResponse } from "node:http";
 import { InFlight } from "../../../base/async.ts";
 import type { Clock } from "../../../base/clock.ts";
 import { ChurnSet } from "../../../base/maps.ts";
@@ -9,7 +8,7 @@ import { type Caller, identityOf, type Scope } from "../../../model/caller.ts";
 import { asToolcribError, CHECK_BEFORE_RETRY, type ErrorObject, OUTCOME_UNKNOWN } from "../../../model/errors.ts";
 import { MODERN_VERSION, type RequestId, type RpcNotification, type RpcRequest } from "../../../model/protocol.ts";
 import { type CallerQuota, makesRoom, Quota, type QuotaReached } from "../../../policy/quota.ts";
-import type { HttpExchange } from "../../http/http-exchange.ts";
+import type { HttpExchange, HttpResponse } from "../../http/http-exchange.ts";
 import { type OpenStreams, textOf } from "../../http/open-streams.ts";
 import type { LegacySession } from "../legacy-session.ts";
 import type { McpDoor } from "../mcp-door.ts";
@@ -37,8 +36,8 @@ export interface Transport {
   readonly arriving: PendingRequests;
   /** In a cluster: ids that name the node that has the session. */
   readonly ids?: RoutableIds | undefined;
-  refuseFull(response: ServerResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
-  refuseClosing(response: ServerResponse, id: RequestId | null): void;
+  refuseFull(response: HttpResponse, id: RequestId | null, what: "sessions" | "streams", reached: QuotaReached): void;
+  refuseClosing(response: HttpResponse, id: RequestId | null): void;
 }
 
 export class PendingRequests {

@@ -1,5 +1,5 @@
 /** Encoded and obfuscated code. */
-import { characterSet, nextRun } from "../../../base/character-runs.ts";
+import { characterSet, runsOf, unitsOf } from "../../../base/character-runs.ts";
 import { encodedParts } from "../../../guard/decode.ts";
 import { excerptOf } from "../../../base/visible-text.ts";
 import { dataFlows } from "../data-flows.ts";
@@ -162,11 +162,7 @@ function* decodedParts(raw: string): Generator<Decoded> {
     yield { start: part.start, end: part.end, plain: part.text.slice(0, MAX_PART_LENGTH) };
   }
   // PowerShell encodes UTF-16.
-  for (
-    let run = nextRun(raw, BASE64, MIN_WIDE_LENGTH, 0);
-    run !== undefined;
-    run = nextRun(raw, BASE64, MIN_WIDE_LENGTH, run.end)
-  ) {
+  for (const run of runsOf(unitsOf(raw), raw.length, BASE64, MIN_WIDE_LENGTH)) {
     const plain = Buffer.from(
       raw.slice(run.start, Math.min(run.end, run.start + 4 * MAX_PART_LENGTH)),
       "base64",

@@ -66,8 +66,11 @@ function prerequisiteSeverity(
   words: string,
   { demanded, own }: { demanded: boolean; own: boolean },
 ): "refuse" | "warn" | undefined {
-  if (isImpersonating(address.host) && address.kind !== "forge" && SET_UP.test(line.replace(address.url, " ")) && !own)
-    return "refuse";
+  if (isImpersonating(address.host) && address.kind !== "forge" && !own) {
+    const rest = line.replace(address.url, " ").trim();
+    // A link with nothing around it leaves it to the agent what to do there.
+    if (rest === "" || SET_UP.test(rest)) return "refuse";
+  }
   const isPage = TERMINAL.test(words) && THEIRS.test(words);
   const isProgram = PROGRAM.test(address.path) || RUN_PROGRAM.test(words);
   switch (address.kind) {
