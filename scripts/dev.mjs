@@ -84,11 +84,13 @@ async function built(node, next) {
 }
 
 /**
- * npm runs `prepare` inside its own install and before it packs. It must not start another install from there,
- * and after an install without the development packages there is nothing to build with.
+ * npm runs `prepare` inside its own install and before it packs. It must not start another install of this folder from
+ * there, and after an install without the development packages there is nothing to build with.
  */
 async function prepare() {
-  return canBuild(root) ? build({ root, nodePath: process.execPath, say }) : 0;
+  if (!canBuild(root)) return 0;
+  const node = await findNode({ root, say });
+  return build({ root, nodePath: node.path, say });
 }
 
 /** @param {string | undefined} name @param {readonly string[]} args */

@@ -218,7 +218,6 @@ describe("[guard-19c] any text at all", () => {
   const MEGABYTES = 10 * 1024 * 1024;
   const fill = (piece: string): string => piece.repeat(Math.ceil(MEGABYTES / piece.length));
 
-  /** Milliseconds for a text of a tenth and for the whole: ten times the text may cost ten times as much, not a hundred. */
   it.each([
     ["nothing special", fill("lorem ipsum ")],
     ["dollars", fill("$")],
@@ -240,8 +239,11 @@ describe("[guard-19c] any text at all", () => {
       findReferences(part);
       return performance.now() - start;
     };
-    time(text.slice(0, 1000));
-    const [tenth, whole] = [time(text.slice(0, text.length / 10)), time(text)];
-    expect(whole).toBeLessThan(Math.max(tenth, 20) * 60);
+    const part = text.slice(0, text.length / 40);
+    time(part);
+    // Forty times the text may cost forty times as much, not 1,600 times. Collections of garbage and other programs cost the whole
+    // more than the part, so the bound is far from both, and the best of up to three counts.
+    const ratio = (): number => time(text) / Math.max(time(part), 5);
+    expect([1, 2, 3].some(() => ratio() < 400)).toBe(true);
   });
 });
