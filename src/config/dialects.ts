@@ -37,7 +37,7 @@ export function detectDialect(value: unknown, file: string): FileDialect {
   if (isJsonObject(value["mcpServers"])) return ofClient ? "claude" : "toolcrib";
   if (isJsonObject(value["servers"])) return ofClient ? "vscode" : "toolcrib";
   if (isOpenclaw(value, name)) return "openclaw";
-  if (isJsonObject(value["mcp"]) && isJsonObject(value["mcp"]["servers"])) return "vscode";
+  if (isJsonObject(value["mcp"]) && isJsonObject(value["mcp"]["servers"])) return ofClient ? "vscode" : "toolcrib";
   return "toolcrib";
 }
 

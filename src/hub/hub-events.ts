@@ -58,7 +58,11 @@ export interface HubEvents {
     readonly message: string;
     /** It is about a suspicious definition. */
     readonly isFinding?: boolean;
+    /** What could not be done; the warning goes when it is done after all. */
+    readonly failed?: string;
   };
+  /** What failed with a warning of this name has been done. */
+  mended: { readonly failed: string };
   /** The same about what a session brought, which its client was told. For the log: other sessions must not see it. */
   "session-warning": { readonly session: string; readonly server?: string | undefined; readonly message: string };
   /** A call waits for approval. */
@@ -162,6 +166,9 @@ const MAX_WARNINGS = 200;
 /** Warnings begin before a listener can be there, so the last of them are kept. */
 export function keepWarnings(events: Emitter<HubEvents>): readonly HubEvents["warning"][] {
   const kept: HubEvents["warning"][] = [];
+  events.on("mended", ({ failed }) => {
+    for (let at = kept.length - 1; at >= 0; at -= 1) if (kept[at]?.failed === failed) kept.splice(at, 1);
+  });
   events.on("warning", (warning) => {
     kept.push(warning);
     if (kept.length > MAX_WARNINGS) kept.shift();

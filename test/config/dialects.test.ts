@@ -425,6 +425,8 @@ describe("which dialect it is", () => {
     ["claude", "x.json", { mcpServers: {} }],
     ["vscode", "settings.json", { mcp: { servers: {} } }],
     ["vscode", "x.json", { mcp: { servers: {}, inputs: [] } }],
+    ["toolcrib", "x.json", { mcp: { servers: {}, inputs: [] }, tools: {} }],
+    ["vscode", "settings.json", { mcp: { servers: {} }, tools: {} }],
     ["openclaw", "x.json", { mcp: { servers: {} } }],
     ["openclaw", "openclaw.json", {}],
     ["list", "x.json", { servers: [] }],

@@ -226,7 +226,9 @@ export class HubActivity {
       sessions: hub.internals.sessions().filter(({ unlisted }) => unlisted !== true).length,
       pendingApprovals: this.#asked().length,
       findings: findings(),
-      warnings: hub.warnings().flatMap(({ isFinding, ...warning }) => (isFinding === true ? [] : [warning])),
+      warnings: hub.warnings().flatMap(({ isFinding, server, message }) =>
+        isFinding === true ? [] : [{ server, message }],
+      ),
     });
   }
 

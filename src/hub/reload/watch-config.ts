@@ -22,26 +22,18 @@ interface WatchedHub {
 
 /** Until the returned function is called. A config given in code has no files. */
 export function watchConfig({ current, reloader, events, userSkills, store, clock }: WatchedHub): () => void {
-  const warn = (what: string, thrown: unknown): void => {
-    const { message, hint } = asToolcribError(thrown);
-    events.emit("warning", { message: [`${what}: ${message}`, hint].join(" ").trim() });
-  };
+  const kept = (failed: string, task: () => Promise<void>): RetriedTask =>
+    retryUntilDone(clock, task, {
+      failed(thrown) {
+        const { message, hint } = asToolcribError(thrown);
+        events.emit("warning", { message: [`${failed}: ${message}`, hint].join(" ").trim(), failed });
+      },
+      done: () => events.emit("mended", { failed }),
+    });
   // The store, which is part of every config, may be away.
-  const reload = retryUntilDone(
-    clock,
-    () => reloader.reloadIfChanged(),
-    (thrown) => warn("The changed config is not used, the one before still applies", thrown),
-  );
-  const skills = retryUntilDone(
-    clock,
-    () => reloader.refreshSkills(),
-    (thrown) => warn("The changed skills are not used", thrown),
-  );
-  const servers = retryUntilDone(
-    clock,
-    () => reloader.refreshServers(),
-    (thrown) => warn("The changed servers of the store are not used", thrown),
-  );
+  const reload = kept("The changed config is not used, the one before still applies", () => reloader.reloadIfChanged());
+  const skills = kept("The changed skills are not used", () => reloader.refreshSkills());
+  const servers = kept("The changed servers of the store are not used", () => reloader.refreshServers());
 
   let watchedFiles: readonly string[] = [];
   let stopFiles = (): void => {};
@@ -99,18 +91,30 @@ interface RetriedTask {
   readonly stop: () => void;
 }
 
-/** Repeats a task after a failure, with growing pauses, until it succeeds. Only the first failure is reported. */
-function retryUntilDone(clock: Clock, task: () => Promise<void>, onFailure: (thrown: unknown) => void): RetriedTask {
+interface TaskReports {
+  /** Of several failures one after the other only the first is reported. */
+  readonly failed: (thrown: unknown) => void;
+  readonly done: () => void;
+}
+
+/** Repeats a task after a failure, with growing pauses, until it succeeds. */
+function retryUntilDone(clock: Clock, task: () => Promise<void>, report: TaskReports): RetriedTask {
   let stopped = false;
   /** Counts `begin`: an earlier round is not repeated. */
   let round = 0;
   let cancel = (): void => {};
   const attempt = (ofRound: number, pauseMs: number): void => {
-    task().catch((thrown: unknown) => {
-      if (stopped || ofRound !== round) return;
-      if (pauseMs === FIRST_PAUSE_MS) onFailure(thrown);
-      cancel = clock.after(pauseMs, () => attempt(ofRound, Math.min(2 * pauseMs, MAX_PAUSE_MS)));
-    });
+    const isLatest = (): boolean => !stopped && ofRound === round;
+    task().then(
+      () => {
+        if (isLatest()) report.done();
+      },
+      (thrown: unknown) => {
+        if (!isLatest()) return;
+        if (pauseMs === FIRST_PAUSE_MS) report.failed(thrown);
+        cancel = clock.after(pauseMs, () => attempt(ofRound, Math.min(2 * pauseMs, MAX_PAUSE_MS)));
+      },
+    );
   };
   return {
     begin() {

@@ -39,6 +39,11 @@ describe("[gate-07a] a hub that watches its config", () => {
     expect(seen.warnings[0]).toContain(place.file);
     expect(await ask(hub, "a__who")).toBe(before);
     expect(seen.reloads).toEqual([]);
+    expect(hub.warnings().map(({ message }) => message)).toEqual(seen.warnings);
+    // As it was, so that nothing is loaded again.
+    place.write({ mcpServers: { a } });
+    await vi.waitFor(() => expect(hub.warnings()).toEqual([]), WAIT);
+    expect(seen.reloads).toEqual([]);
 
     place.write({ mcpServers: { a }, tools: { deny: ["*"] } });
     await vi.waitFor(() => expect(seen.reloads).toHaveLength(1), WAIT);
