@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build, canBuild } from "./bootstrap/build.mjs";
 import { check, codeFolders } from "./bootstrap/check.mjs";
-import { installDependencies } from "./bootstrap/dependencies.mjs";
+import { installDependencies, writeStamp } from "./bootstrap/dependencies.mjs";
 import { findNode } from "./bootstrap/node.mjs";
 import { runNode } from "./bootstrap/run.mjs";
 import { installSystemPackages, needsSystemPackages } from "./bootstrap/system-packages.mjs";
@@ -89,6 +89,8 @@ async function built(node, next) {
  */
 async function prepare() {
   if (!canBuild(root)) return 0;
+  // Then all packages of the lock file are there, and the next task need not install them again.
+  if (process.env["npm_command"] === "ci") writeStamp(root);
   const node = await findNode({ root, say });
   return build({ root, nodePath: node.path, say });
 }

@@ -227,6 +227,8 @@ class LoopbackRedirect {
   readonly uri: string;
   readonly #server: Server;
   #onCallback: (params: URLSearchParams) => boolean = () => false;
+  /** Nobody may be waiting any more: the person could not be sent to the login. */
+  #stopWaiting = (): void => {};
 
   private constructor(server: Server, port: number, path: string) {
     this.#server = server;
@@ -260,6 +262,7 @@ class LoopbackRedirect {
         this.#onCallback = () => false;
         settle();
       };
+      this.#stopWaiting = () => end(() => {});
       const onAbort = (): void => end(() => reject(new ToolcribError("cancelled", "The login was cancelled.")));
       const timer = setTimeout(() => {
         const minutes = Math.round(timeoutMs / 60_000);
@@ -276,6 +279,7 @@ class LoopbackRedirect {
   }
 
   async close(): Promise<void> {
+    this.#stopWaiting();
     await new Promise<void>((resolve) => {
       this.#server.close(() => resolve());
       this.#server.closeIdleConnections();
