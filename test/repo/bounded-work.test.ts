@@ -29,7 +29,7 @@ function growth(work: (size: number) => () => unknown, size: number): number {
 
 const LINEAR = 24;
 
-describe("[trust-06d] what a stranger writes", () => {
+describe("[trust-06d] what a stranger writes", { retry: 2 }, () => {
   it.each(["anthropic", "openai", "openai-strict", "gemini"] as const)(
     "is not copied once for each reference to it, for %s",
     (provider: Provider) => {

@@ -20,7 +20,7 @@ function growth(make: (size: number) => JsonObject, size: number): number {
   return least(size) / Math.max(1, least(size / 8));
 }
 
-describe("[trust-06d] a provider's form of a large schema", () => {
+describe("[trust-06d] a provider's form of a large schema", { retry: 2 }, () => {
   it.each<[string, number, (size: number) => JsonObject]>([
     ["members that all apply", 4000, (size) => ({ allOf: list(size, (i) => ({ properties: { [`p${i}`]: {} } })) })],
     ["alternatives", 4000, (size) => ({ anyOf: list(size, (i) => ({ properties: { [`p${i}`]: {} } })) })],

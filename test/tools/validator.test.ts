@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { expect, it } from "vitest";
 import { compileSchema } from "../../src/tools/validator.ts";
 
-it("[agent-01g] validators are let go with their schemas", () => {
+it("[agent-01g] validators are let go with their schemas", { retry: 2 }, () => {
   setFlagsFromString("--expose-gc");
   // The flag puts it into contexts that are made from then on.
   const collect = runInNewContext("gc") as () => void;

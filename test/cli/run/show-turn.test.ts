@@ -108,7 +108,7 @@ describe("[joy-14e] Markdown of an answer", () => {
     expect((await shown(pieces(9), { isTTY: true })).stdout).toBe(`${ANSWER.replace("\u001b", "\\u{001B}")}\n`);
   });
 
-  it("takes time in proportion to its length, whatever marks it has", () => {
+  it("takes time in proportion to its length, whatever marks it has", { retry: 2 }, () => {
     const render = markdownRenderer({ paint: (_style, text) => text });
     const cost = (mark: string, count: number): number => {
       const line = mark.repeat(count);

@@ -187,7 +187,7 @@ describe.skipIf(missing !== undefined)("calls between nodes", () => {
     });
   });
 
-  it("[scale-05c] nobody there is known at once, and that nothing was begun", async () => {
+  it("[scale-05c] nobody there is known at once, and that nothing was begun", { retry: 2 }, async () => {
     const [a, b] = await bench.nodes("a", "b");
     const before = performance.now();
     const error = await failure(a.call("nobody", { head: {} }));

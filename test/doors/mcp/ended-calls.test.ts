@@ -15,7 +15,7 @@ const BATCH = 250;
 /** A call allocates 20 KB and more. One that is held is at least 4 KB; what stays is the text of its records. */
 const MAX_KEPT_BYTES = 2000;
 
-it("[speed-07c] nothing of a call that has ended is left in the old generation", async () => {
+it("[speed-07c] nothing of a call that has ended is left in the old generation", { retry: 2 }, async () => {
   const registry = new ToolRegistry();
   registry.register({
     name: "echo",

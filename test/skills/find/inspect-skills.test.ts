@@ -14,7 +14,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(place, { recursive: true, force: true }));
 
-it("[speed-08d] keeps what is known of skills, and not their texts", { timeout: 120_000 }, async () => {
+it("[speed-08d] keeps what is known of skills, and not their texts", { retry: 2, timeout: 120_000 }, async () => {
   setFlagsFromString("--expose-gc");
   // The flag puts it into contexts that are made from then on.
   const collect = runInNewContext("gc") as () => void;
