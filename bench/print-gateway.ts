@@ -54,6 +54,7 @@ function renderScale({ dimension, rows, failures }: ScaleFigures): string {
     "calls/s",
     "× smallest",
     "half of the seconds",
+    "CPU µs",
     "idle MB",
     "MB under load",
   ];
@@ -65,6 +66,7 @@ function renderScale({ dimension, rows, failures }: ScaleFigures): string {
     number(row.callsPerSecond),
     number(row.ratio.median),
     range(row.ratio),
+    number(row.cpuUs),
     number(row.rssMb),
     number(row.loadedMb),
   ]);

@@ -31,7 +31,7 @@ export async function measureList(
   };
   const load = { upstream: "stdio", servers: 1, tools } as const;
   const patterns = { list: { inFlight: 1, once } };
-  const done = await underLoad({ subjects, load: () => load, patterns, durations, say });
+  const done = await underLoad({ subjects, load, patterns, durations, say });
   const title = `tools/list with ${tools.toLocaleString("en")} tools, stdio server`;
   return [timeFigures("list-stdio", title, "list", subjects, done)];
 }
@@ -49,7 +49,7 @@ export async function measureLargeResult(
   const load = { upstream: "stdio", servers: 1, tools: 1 } as const;
   const pattern = (kind: Kind): Pattern => ({ inFlight: 1, once: (entrant) => largeResult(entrant, bytes, kind) });
   const patterns = { x: pattern("x"), prose: pattern("prose"), json: pattern("json") };
-  const done = await underLoad({ subjects, load: () => load, patterns, durations, say });
+  const done = await underLoad({ subjects, load, patterns, durations, say });
   return KINDS.map((kind) =>
     timeFigures(`large-${kind}-stdio`, `A result of ${bytes / 1024} KiB (${kind}), stdio server`, kind, subjects, done),
   );

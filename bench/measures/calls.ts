@@ -20,7 +20,7 @@ export async function measureCalls(
   durations: Durations,
   say: (line: string) => void,
 ): Promise<Figures[]> {
-  const { phases, failures } = await underLoad({ subjects, load: () => load, patterns: PATTERNS, durations, say });
+  const { phases, failures } = await underLoad({ subjects, load, patterns: PATTERNS, durations, say });
   return callFigures(subjects, load.upstream, phases, failures);
 }
 

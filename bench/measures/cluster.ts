@@ -20,7 +20,7 @@ export async function measureCluster(durations: Durations, say: (line: string) =
   const load = { upstream: "stdio", servers: 1, tools: 1 } as const;
   const { phases, failures } = await underLoad({
     subjects: SUBJECTS,
-    load: () => load,
+    load,
     patterns: PATTERNS,
     durations,
     say,

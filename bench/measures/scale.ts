@@ -2,11 +2,11 @@
 import { Agent } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { StreamableClient } from "../client/streamable.ts";
-import { pairedRatio, type Spread } from "../stats.ts";
+import { median, type Spread, spreadOf } from "../stats.ts";
 import type { Load, Subject } from "../subjects/subject.ts";
 import { startToolcrib } from "../subjects/toolcrib.ts";
 import { PATTERNS } from "./calls.ts";
-import { type Durations, type Entrant, rssOf, underLoad } from "./sustained.ts";
+import { close, type Durations, type Entrant, open, type Phase, phase, rssOf, warmUp } from "./sustained.ts";
 
 export interface Size {
   readonly sessions: number;
@@ -17,8 +17,10 @@ export interface Size {
 
 export interface SizeRow extends Size {
   readonly callsPerSecond: number;
-  /** To the smallest of the same dimension, each first to the bare server of its own minute. */
+  /** Each second to what the smallest of the same dimension did in the same round. */
   readonly ratio: Spread;
+  /** Of the hub's processes for one call. */
+  readonly cpuUs: number;
   /** Idle, before the load. */
   readonly rssMb: number;
   /** At the end of the load. */
@@ -32,72 +34,72 @@ export interface ScaleFigures {
 }
 
 const OPENED_AT_ONCE = 50;
+/** Each has half of the seconds of another measure: what slows the machine for a minute must not fall on one size alone. */
+const ROUNDS = 4;
 
+interface Started {
+  readonly size: Size;
+  readonly entrant: Entrant;
+  readonly rssMb: number;
+  readonly phases: Phase[];
+}
+
+/** All sizes run, and get their calls in turns: the others are idle meanwhile. */
 export async function measureScale(
   dimension: keyof Size,
   sizes: readonly Size[],
   { startedMs, ...durations }: Durations & { readonly startedMs: number },
   say: (line: string) => void,
 ): Promise<ScaleFigures> {
-  const bySubject = new Map(sizes.map((size) => [toolcribOfSize(size, dimension), size]));
-  const sizeOf = (subject: Subject): Size => bySubject.get(subject) ?? { sessions: 0, servers: 1, tools: 1 };
-  const idle = new Map<string, number>();
-  const { phases, failures } = await underLoad({
-    subjects: [...bySubject.keys()],
-    load(subject): Load {
-      const { servers, tools } = sizeOf(subject);
-      return { upstream: "stdio", servers, tools: Math.ceil(tools / servers) };
-    },
-    patterns: { atOnce: PATTERNS.atOnce },
-    durations,
-    say,
-    async prepare(entrant) {
-      const agent = await openSessions(entrant, sizeOf(entrant.subject).sessions);
+  await using closing = new AsyncDisposableStack();
+  const failures: Record<string, string> = {};
+  const started: Started[] = [];
+  for (const size of sizes) {
+    const name = `${size[dimension]} ${dimension}`;
+    say(`  ${name}`);
+    try {
+      const load: Load = { upstream: "stdio", servers: size.servers, tools: Math.ceil(size.tools / size.servers) };
+      const entrant = closing.adopt(await open(ofSize(name), load, []), close);
+      closing.defer(await openSessions(entrant, size.sessions));
       await sleep(startedMs);
-      idle.set(entrant.subject.name, rssOf(entrant.running));
-      return () => agent.destroy();
-    },
-  });
-  const shares = (size: Size): number[] => {
-    const paired = phases.get(nameOf(size, dimension))?.atOnce;
-    return paired?.own.windows.map(({ perSecond }) => perSecond / paired.bare.perSecond) ?? [];
-  };
-  const [smallest] = sizes;
-  const base = smallest === undefined ? [] : shares(smallest);
-  const mean = base.reduce((sum, share) => sum + share, 0) / base.length;
-  const rows = sizes.flatMap((size): SizeRow[] => {
-    const paired = phases.get(nameOf(size, dimension))?.atOnce;
-    if (paired === undefined) return [];
-    const own = shares(size);
-    return [
-      {
-        ...size,
-        callsPerSecond: paired.own.perSecond,
-        ratio: pairedRatio(
-          own,
-          own.map(() => mean),
-        ),
-        rssMb: idle.get(nameOf(size, dimension)) ?? Number.NaN,
-        loadedMb: paired.own.rssMb,
-      },
-    ];
+      const rssMb = rssOf(entrant.running);
+      await warmUp(entrant, PATTERNS.atOnce, durations);
+      started.push({ size, entrant, rssMb, phases: [] });
+    } catch (error) {
+      failures[name] = error instanceof Error ? error.message : String(error);
+    }
+  }
+  for (let round = 0; round < ROUNDS; round += 1) {
+    say(`  round ${round + 1} of ${ROUNDS}`);
+    for (const { entrant, phases } of round % 2 === 0 ? started : started.toReversed())
+      phases.push(await phase(entrant, PATTERNS.atOnce, durations.seconds / 2, durations));
+  }
+  const smallest = started[0]?.phases ?? [];
+  const rows = started.map(({ size, rssMb, phases }): SizeRow => {
+    const ratios = phases.flatMap(({ windows }, round) =>
+      windows.map(({ perSecond }) => perSecond / (smallest[round]?.perSecond ?? Number.NaN)),
+    );
+    return {
+      ...size,
+      callsPerSecond: median(phases.map(({ perSecond }) => perSecond)),
+      ratio: spreadOf(ratios),
+      cpuUs: median(phases.map(({ cpuUs }) => cpuUs ?? Number.NaN)),
+      rssMb,
+      loadedMb: phases.at(-1)?.rssMb ?? Number.NaN,
+    };
   });
   return { dimension, rows, failures };
 }
 
-const nameOf = (size: Size, dimension: keyof Size): string => `${size[dimension]} ${dimension}`;
-
-function toolcribOfSize(size: Size, dimension: keyof Size): Subject {
-  return {
-    name: nameOf(size, dimension),
-    kind: "toolcrib",
-    can: () => true,
-    start: (load, urls) => startToolcrib(load, urls),
-  };
-}
+const ofSize = (name: string): Subject => ({
+  name,
+  kind: "toolcrib",
+  can: () => true,
+  start: (load, urls) => startToolcrib(load, urls),
+});
 
 /** Opens sessions and leaves them alone, as clients do that an editor keeps open. */
-async function openSessions({ running }: Entrant, count: number): Promise<Agent> {
+async function openSessions({ running }: Entrant, count: number): Promise<() => void> {
   const agent = new Agent({ keepAlive: false });
   const { url } = running.endpoint;
   for (let done = 0; done < count; done += OPENED_AT_ONCE) {
@@ -105,5 +107,5 @@ async function openSessions({ running }: Entrant, count: number): Promise<Agent>
     const clients = await Promise.all(Array.from({ length: some }, () => StreamableClient.open({ url, agent })));
     await Promise.all(clients.map((client) => client.request("tools/list")));
   }
-  return agent;
+  return () => agent.destroy();
 }

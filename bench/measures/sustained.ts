@@ -71,12 +71,10 @@ export interface Sustained<Name extends string> {
 
 export interface SustainedOptions<Name extends string> {
   readonly subjects: readonly Subject[];
-  readonly load: (subject: Subject) => Load;
+  readonly load: Load;
   readonly patterns: Readonly<Record<Name, Pattern>>;
   readonly durations: Durations;
   readonly say: (line: string) => void;
-  /** Between the start and the load. */
-  readonly prepare?: (entrant: Entrant) => Promise<() => void>;
 }
 
 const WINDOW_MS = 1000;
@@ -89,10 +87,9 @@ export async function underLoad<Name extends string>(options: SustainedOptions<N
   const { subjects, load, patterns, durations, say } = options;
   const phases = new Map<string, Record<Name, Paired>>();
   const failures: Record<string, string> = {};
-  const able = subjects.filter((subject) => subject.can(load(subject)));
-  const [first] = able;
-  if (first === undefined) return { phases, failures };
-  const bare = await open(directHttp, { ...load(first), servers: 1 }, []);
+  const able = subjects.filter((subject) => subject.can(load));
+  if (able.length === 0) return { phases, failures };
+  const bare = await open(directHttp, { ...load, servers: 1 }, []);
   try {
     for (const pattern of Object.values<Pattern>(patterns)) await warmUp(bare, pattern, durations);
     for (const subject of able) {
@@ -112,16 +109,13 @@ export async function underLoad<Name extends string>(options: SustainedOptions<N
 async function measureOne<Name extends string>(
   subject: Subject,
   bare: Entrant,
-  { load, patterns, durations, prepare }: SustainedOptions<Name>,
+  { load, patterns, durations }: SustainedOptions<Name>,
 ): Promise<Record<Name, Paired>> {
   await using closing = new AsyncDisposableStack();
-  const given = load(subject);
-  const upstreams = closing.adopt(await startUpstreams(given), ({ stop }) => stop());
+  const upstreams = closing.adopt(await startUpstreams(load), ({ stop }) => stop());
   const folder = closing.adopt(scratch(), ({ remove }) => remove());
   const probe = join(folder.dir, "probe");
-  const entrant = closing.adopt(await open(subject, { ...given, probe }, upstreams.urls), close);
-  const release = await prepare?.(entrant);
-  if (release !== undefined) closing.defer(release);
+  const entrant = closing.adopt(await open(subject, { ...load, probe }, upstreams.urls), close);
   const paired: Partial<Record<Name, Paired>> = {};
   for (const [name, pattern] of Object.entries<Pattern>(patterns)) {
     await warmUp(entrant, pattern, durations);
@@ -187,7 +181,12 @@ export async function close({ client, running }: Entrant): Promise<void> {
   await running.stop();
 }
 
-async function phase(entrant: Entrant, pattern: Pattern, seconds: number, { quietMs }: Durations): Promise<Phase> {
+export async function phase(
+  entrant: Entrant,
+  pattern: Pattern,
+  seconds: number,
+  { quietMs }: Durations,
+): Promise<Phase> {
   const { running } = entrant;
   const before = cpuOf(running);
   await askProbe(running);

@@ -39,7 +39,7 @@ const AFTER_LOAD = `
 it("[speed-01a] counts work that a subject does after its last answer", { timeout: 60_000 }, async () => {
   const { phases, failures } = await underLoad({
     subjects: [subject("prompt", ""), subject("later", AFTER_LOAD)],
-    load: () => ({ upstream: "stdio", servers: 1, tools: 1 }),
+    load: { upstream: "stdio", servers: 1, tools: 1 },
     patterns: { sequential: PATTERNS.sequential },
     durations: DURATIONS,
     say: () => {},
@@ -61,7 +61,7 @@ it("[speed-01b] tells a subject that blocks its event loop from one that does no
     });`;
   const { phases, failures } = await underLoad({
     subjects: [subject("free", ""), subject("blocking", blocking)],
-    load: () => ({ upstream: "stdio", servers: 1, tools: 1 }),
+    load: { upstream: "stdio", servers: 1, tools: 1 },
     patterns: { atOnce: PATTERNS.atOnce },
     // Several blocks: the first after a reset is where the clock begins.
     durations: { ...DURATIONS, seconds: 2 },

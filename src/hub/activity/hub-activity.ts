@@ -226,9 +226,9 @@ export class HubActivity {
       sessions: hub.internals.sessions().filter(({ unlisted }) => unlisted !== true).length,
       pendingApprovals: this.#asked().length,
       findings: findings(),
-      warnings: hub.warnings().flatMap(({ isFinding, server, message }) =>
-        isFinding === true ? [] : [{ server, message }],
-      ),
+      warnings: hub
+        .warnings()
+        .flatMap(({ isFinding, server, message }) => (isFinding === true ? [] : [{ server, message }])),
     });
   }
 
