@@ -58,10 +58,10 @@ export interface HubEvents {
     readonly message: string;
     /** It is about a suspicious definition. */
     readonly isFinding?: boolean;
-    /** What could not be done; the warning goes when it is done after all. */
+    /** Names the task that failed; the warning goes once it has succeeded. */
     readonly failed?: string;
   };
-  /** What failed with a warning of this name has been done. */
+  /** The task that failed with a warning of this name has succeeded. */
   mended: { readonly failed: string };
   /** The same about what a session brought, which its client was told. For the log: other sessions must not see it. */
   "session-warning": { readonly session: string; readonly server?: string | undefined; readonly message: string };

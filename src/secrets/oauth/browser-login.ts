@@ -227,7 +227,7 @@ class LoopbackRedirect {
   readonly uri: string;
   readonly #server: Server;
   #onCallback: (params: URLSearchParams) => boolean = () => false;
-  /** Nobody may be waiting any more: the person could not be sent to the login. */
+  /** No one may be waiting any more: the person could not be sent to the login. */
   #stopWaiting = (): void => {};
 
   private constructor(server: Server, port: number, path: string) {
