@@ -2,10 +2,22 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterEach } from "vitest";
 import { ServedHub } from "../load/served-hub.ts";
 
 const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const BUILT = join(import.meta.dirname, "../../dist/web/index.html");
+
+const openPages = new Set<Page>();
+
+// What a page showed says more than the element that was awaited in vain. Files of this folder have a process each.
+afterEach(async ({ task }) => {
+  if (task.result?.state !== "fail") return;
+  for (const page of openPages) {
+    const text = await page.locator("body").innerText({ timeout: 5000 }).catch(String);
+    process.stderr.write(`${page.url()} when "${task.name}" failed:\n${text}\n`);
+  }
+});
 
 /** Why there can be no browser here, or undefined. */
 export function missingBrowser(): string | undefined {
@@ -36,6 +48,8 @@ export class OpenPage {
     this.context = context;
     this.page = page;
     this.#origin = origin;
+    openPages.add(page);
+    page.on("close", () => openPages.delete(page));
     const { foreign, wrong } = this.misdeeds;
     context.on("request", (request) => {
       if (!isOf(this.#origin, request.url())) foreign.push(request.url());
