@@ -1,4 +1,4 @@
-/** The events of the hub, numbered. The last ones are kept for clients that resume. */
+/** The events of the hub, numbered. The last ones are kept for clients that resume, those of calls from the first client on. */
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
@@ -50,6 +50,7 @@ export class EventFeed {
   readonly #undelivered: NumberedEvent[] = [];
   readonly #others: ClusterEvents | undefined;
   #isDelivering = false;
+  #hadReceiver = false;
   #seq = 0;
 
   constructor(hub: FeedHub, redactor: Masker, { clock = systemClock, ring = REPLAY_LIMITS, nodes }: FeedOptions = {}) {
@@ -93,6 +94,8 @@ export class EventFeed {
     audience: Audience = {},
     size: number = jsonSize(fields),
   ): void {
+    // A hub that no one watches makes thousands in a second, and whoever comes later finds them in the audit log.
+    if (!this.#hadReceiver && (type === "call.started" || type === "call.finished")) return;
     // The types of this method keep the three together.
     const event = new NumberedEvent(++this.#seq, { type, fields, audience } as FeedEvent, size, this.#redactor);
     this.#ring.add(event);
@@ -108,6 +111,7 @@ export class EventFeed {
 
   /** Live events until the returned function is called. */
   subscribe(receiver: Receiver): () => void {
+    this.#hadReceiver = true;
     this.#receivers.add(receiver);
     if (this.#receivers.size === 1) this.#others?.remind();
     return () => this.#receivers.delete(receiver);

@@ -239,6 +239,21 @@ describe("[oper-05c] who was away", () => {
     }
   });
 
+  it("gets calls that it missed, and none from before the first client", async () => {
+    const hub = await stagedHub();
+    const feed = feedOf(hub);
+    hub.emit("call", callRecord({ callId: "early" }));
+    hub.emit("warning", { message: "one" });
+    feed.subscribe(new Ear())();
+    hub.emit("call", callRecord({ callId: "missed" }));
+    const ear = new Ear();
+    feed.replay(ear, { after: 0 });
+    expect(ear.heard.map(({ seq, type, callId }) => [seq, type, callId])).toEqual([
+      [1, "warning", undefined],
+      [2, "call.finished", "missed"],
+    ]);
+  });
+
   it("hears everything in its order, also what happens because something was told", async () => {
     const hub = await stagedHub();
     const feed = feedOf(hub);
