@@ -45,20 +45,46 @@ export function extraBytes(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + stringBytes(text, Number.MAX_SAFE_INTEGER) - text.length - 2, 0);
 }
 
-const sources = new WeakMap<object, string | undefined>();
-const made = new WeakMap<object, string>();
+/** A class that extends it adds its fields to the object that it is given. */
+const Existing = function (value: object): object {
+  return value;
+  // Called with `new`, a function makes what it returns.
+} as unknown as new (value: object) => object;
+
+/**
+ * What is known of the JSON of a value, in a private field of the value itself. In a WeakMap it would outlive the value: what such a map
+ * holds survives the collections of young objects, so that every large result would fill the old generation.
+ */
+class Annotated extends Existing {
+  #json: KnownJson | undefined;
+
+  static jsonOf(value: object): KnownJson | undefined {
+    return #json in value ? value.#json : undefined;
+  }
+
+  static keep(value: object, json: KnownJson): void {
+    (#json in value ? value : new Annotated(value)).#json = json;
+  }
+}
+
+interface KnownJson {
+  /** That it was parsed from. */
+  readonly source: string | undefined;
+  /** That was made of it. */
+  readonly made?: string;
+}
 
 /**
  * Remembers the JSON that a large value was parsed from, as far as it is known where it begins and ends. If it is longer than that,
  * it is not used.
  */
-export function keepSource(value: object, json: string | undefined): void {
-  sources.set(value, json);
+export function keepSource(value: object, source: string | undefined): void {
+  Annotated.keep(value, { source });
 }
 
 /** Whether `keepSource` had it: each pass over it is then long enough to let others have a turn before the next one. */
 export function isLarge(value: object): boolean {
-  return sources.has(value);
+  return Annotated.jsonOf(value) !== undefined;
 }
 
 /**
@@ -67,10 +93,10 @@ export function isLarge(value: object): boolean {
  */
 export function encodeAhead(value: object): number | undefined {
   try {
-    const source = sources.get(value);
-    const json = source !== undefined && isAsWritten(source, value) ? source : JSON.stringify(value);
-    made.set(value, json);
-    return Buffer.byteLength(json);
+    const source = Annotated.jsonOf(value)?.source;
+    const made = source !== undefined && isAsWritten(source, value) ? source : JSON.stringify(value);
+    Annotated.keep(value, { source, made });
+    return Buffer.byteLength(made);
   } catch {
     // Nested more deeply than the engine writes.
     return undefined;
@@ -134,7 +160,7 @@ function hasShorterForm(number: number): boolean {
 
 /** The JSON of a value, if it was made before. */
 export function encodedAhead(value: object): string | undefined {
-  return made.get(value);
+  return Annotated.jsonOf(value)?.made;
 }
 
 const LONG = 256;
