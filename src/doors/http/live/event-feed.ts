@@ -1,4 +1,4 @@
-/** The events of the hub, numbered. The last ones are kept for clients that resume, those of calls from the first client on. */
+/** The events of the hub, numbered. The last ones are kept for clients that resume. */
 import { randomBytes } from "node:crypto";
 import { type Clock, systemClock } from "../../../base/clock.ts";
 import type { Cluster } from "../../../cluster/cluster.ts";
@@ -44,13 +44,13 @@ export class EventFeed {
   readonly epoch = randomBytes(9).toString("base64url");
   readonly #hub: FeedHub;
   readonly #redactor: Masker;
-  readonly #ring: EventRing<NumberedEvent>;
+  readonly #ring: EventRing;
   readonly #receivers = new Set<Receiver>();
   readonly #stops: readonly (() => void)[];
   readonly #undelivered: NumberedEvent[] = [];
   readonly #others: ClusterEvents | undefined;
   #isDelivering = false;
-  #hadReceiver = false;
+  #wasWatched = false;
   #seq = 0;
 
   constructor(hub: FeedHub, redactor: Masker, { clock = systemClock, ring = REPLAY_LIMITS, nodes }: FeedOptions = {}) {
@@ -94,11 +94,9 @@ export class EventFeed {
     audience: Audience = {},
     size: number = jsonSize(fields),
   ): void {
-    // A hub that no one watches makes thousands in a second, and whoever comes later finds them in the audit log.
-    if (!this.#hadReceiver && (type === "call.started" || type === "call.finished")) return;
     // The types of this method keep the three together.
     const event = new NumberedEvent(++this.#seq, { type, fields, audience } as FeedEvent, size, this.#redactor);
-    this.#ring.add(event);
+    this.#ring.add(event, this.#wasWatched ? Number.POSITIVE_INFINITY : MAX_UNWATCHED_CALLS);
     if (this.#receivers.size === 0) return;
     this.#undelivered.push(event);
     this.#deliver();
@@ -111,7 +109,7 @@ export class EventFeed {
 
   /** Live events until the returned function is called. */
   subscribe(receiver: Receiver): () => void {
-    this.#hadReceiver = true;
+    this.#wasWatched = true;
     this.#receivers.add(receiver);
     if (this.#receivers.size === 1) this.#others?.remind();
     return () => this.#receivers.delete(receiver);
@@ -203,39 +201,41 @@ export function eventId(epoch: string, seq: number): string {
   return `${epoch}:${seq}`;
 }
 
-/** The last events, within a count and a size, for clients that resume. */
-interface SizedEvent {
-  readonly seq: number;
-  /** In bytes, about. */
-  readonly size: number;
-}
-
 /** A replay is sent at once, so the size stays well below what may wait for a slow reader. */
 const REPLAY_LIMITS = { events: 4096, bytes: 2 * 1024 * 1024 };
+/**
+ * Events of calls, before the first client: it has no number from which it could resume, and a hub that no one watches may make
+ * thousands in a second. Those that die young cost V8 next to nothing.
+ */
+const MAX_UNWATCHED_CALLS = 256;
 
-class EventRing<Event extends SizedEvent> {
+/** The last events, within a count and a size, for clients that resume. */
+class EventRing {
   readonly #most: typeof REPLAY_LIMITS;
   /** Oldest first, without gaps. */
-  readonly #events: Event[] = [];
+  readonly #events: NumberedEvent[] = [];
   /** Where the oldest is: cutting the front off each time would move everything. */
   #start = 0;
   #bytes = 0;
+  #calls = 0;
 
   constructor(most = REPLAY_LIMITS) {
     this.#most = most;
   }
 
-  add(event: Event): void {
+  add(event: NumberedEvent, maxCalls: number): void {
     this.#events.push(event);
     this.#bytes += event.size;
+    if (event.isOfCall) this.#calls += 1;
+    const { events, bytes } = this.#most;
     for (let count = this.#events.length - this.#start; count > 0; count -= 1) {
-      if (count <= this.#most.events && this.#bytes <= this.#most.bytes) return;
+      if (count <= events && this.#bytes <= bytes && this.#calls <= maxCalls) return;
       this.#dropOldest();
     }
   }
 
   /** Oldest first. */
-  after(seq: number): Event[] {
+  after(seq: number): NumberedEvent[] {
     const first = this.#events[this.#start];
     return first === undefined ? [] : this.#events.slice(this.#start + Math.max(0, seq + 1 - first.seq));
   }
@@ -246,9 +246,11 @@ class EventRing<Event extends SizedEvent> {
   }
 
   #dropOldest(): void {
-    this.#bytes -= this.#events[this.#start]?.size ?? 0;
+    const oldest = this.#events[this.#start];
+    this.#bytes -= oldest?.size ?? 0;
+    if (oldest?.isOfCall === true) this.#calls -= 1;
     this.#start += 1;
-    if (this.#start < 1024 && this.#start < this.#events.length) return;
+    if (this.#start < 1024 && this.#start * 2 < this.#events.length) return;
     this.#events.splice(0, this.#start);
     this.#start = 0;
   }
@@ -384,6 +386,7 @@ interface ViewSource {
 /** A numbered event, encoded once for all clients that get the same content. Usually no client listens: then it is not. */
 class NumberedEvent {
   readonly seq: number;
+  /** In bytes, about. */
   readonly size: number;
   readonly #redactor: Masker;
   #event: FeedEvent;
@@ -401,6 +404,10 @@ class NumberedEvent {
 
   get type(): EventName {
     return this.#event.type;
+  }
+
+  get isOfCall(): boolean {
+    return this.type === "call.started" || this.type === "call.finished";
   }
 
   get #whole(): Frame {
