@@ -577,6 +577,7 @@ export const REQUIREMENTS = {
     "Qwen Code, Kilo, Droid, Kimi, pi and Grok are detected, imported, connected and disconnected, with skills.",
   "whole-38a": "The suite with real clients passes one that works, fails one that does not, and its model finds tools.",
   "whole-39a": "A caller of a node that died learns that the call may have run; nothing invites a retry.",
+  "whole-39b": "A caller whose call is cut off because the hub ends learns that it may have run.",
   "whole-40a": "A listener that closes serves connections that it has accepted, and what it has written is read.",
   "whole-40b": "A node that ends in order loses no call, also behind a balancer that does not ask whether it is ready.",
   "whole-42a": "A limit that was raised applies at once, and a refusal names the limit that refused.",
