@@ -951,6 +951,7 @@ export const REQUIREMENTS = {
     "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 0.75 s.",
   "whole-28g":
     "The tools of a server that comes late in an ACP session are offered at the next step of the same turn, and the user is told.",
+  "whole-28j": "An editor is told once that a server of the hub is still connecting.",
   "whole-28i": "An agent's first turn waits for no compiler of schemas.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",
