@@ -577,6 +577,7 @@ export const REQUIREMENTS = {
     "Qwen Code, Kilo, Droid, Kimi, pi and Grok are detected, imported, connected and disconnected, with skills.",
   "whole-38a": "The suite with real clients passes one that works, fails one that does not, and its model finds tools.",
   "whole-39a": "A caller of a node that died learns that the call may have run; nothing invites a retry.",
+  "whole-39b": "A caller whose call is cut off because the hub ends learns that it may have run.",
   "whole-40a": "A listener that closes serves connections that it has accepted, and what it has written is read.",
   "whole-40b": "A node that ends in order loses no call, also behind a balancer that does not ask whether it is ready.",
   "whole-42a": "A limit that was raised applies at once, and a refusal names the limit that refused.",
@@ -950,6 +951,7 @@ export const REQUIREMENTS = {
     "A stuck server that is the hub's only one keeps no tools of the session's own from the first turn; one that is the session's only one keeps those of the hub for 0.75 s.",
   "whole-28g":
     "The tools of a server that comes late in an ACP session are offered at the next step of the same turn, and the user is told.",
+  "whole-28j": "An editor is told once that a server of the hub is still connecting.",
   "whole-28i": "An agent's first turn waits for no compiler of schemas.",
   "shape-05a":
     "An override replaces texts and hints of a definition; fixed parameters are not in it, those with a default are optional.",

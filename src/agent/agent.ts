@@ -437,7 +437,9 @@ function noticeEvent({ level, message, hint, server }: SessionNotice): AgentEven
 function connectingServers(hub: Hub, session: Session): ReadonlyMap<string, string> {
   // Only those who see all servers may learn which there are.
   if (!session.owner || session.role !== undefined) return new Map();
-  return new Map(hub.servers.list().flatMap(({ id, name, state }) => (state === "connecting" ? [[id, name]] : [])));
+  // One that is known from an earlier run can be used already.
+  const waitedFor = hub.servers.list().filter(({ state, toolCount }) => state === "connecting" && toolCount === 0);
+  return new Map(waitedFor.map(({ id, name }) => [id, name]));
 }
 
 /** The events of a run, for one reader: they are kept until they are read. */

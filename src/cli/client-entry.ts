@@ -87,7 +87,7 @@ async function entriesForConfig(
     if ("url" in choice) {
       return { ...hubAddress(choice.url, { role: choice.role, server, client: names }), token: choice.token };
     }
-    const envNames = config === undefined ? [] : variablesFor(client, config, env, server);
+    const envNames = config === undefined ? [] : variablesFor(client, config, invocation, server);
     return { ...gatewayCommand({ server, role, configFile, env, client: names }), envNames };
   };
   return {
@@ -140,14 +140,22 @@ function chooseUrl(
 function variablesFor(
   client: AgentClient,
   config: LoadedConfig,
-  env: NodeJS.ProcessEnv,
+  { env, out }: Invocation,
   server: string | undefined,
 ): string[] {
   if (client.reducesEnvironment === undefined) return [];
   const names = [...neededVariables(config)]
     .filter(([, ids]) => server === undefined || ids.includes(server))
     .map(([name]) => name);
-  return client.envReference === undefined ? names : names.filter((name) => (env[name] ?? "") !== "");
+  if (client.envReference === undefined) return names;
+  const unset = names.filter((name) => (env[name] ?? "") === "");
+  if (unset.length > 0) {
+    out.warn(
+      `Not set here, and so not in the entry: ${unset.join(", ")}. A hub that ${client.name} starts lacks them. ` +
+        "Connect again with them set, or start the hub in a terminal with toolcrib hub start.",
+    );
+  }
+  return names.filter((name) => !unset.includes(name));
 }
 
 /** The servers of a hub at another address are not known here. */

@@ -1,5 +1,6 @@
 /** Sessions, approvals, audit entries and the overview as the HTTP contract shows them. */
 import { z } from "zod";
+import { ASK_ANSWERS } from "../model/decision.ts";
 import { DefinitionChangeSchema } from "./catalog-schemas.ts";
 import { ServerInfoSchema } from "./server-schemas.ts";
 
@@ -76,8 +77,6 @@ export const SessionDetailSchema = SessionInfoSchema.extend({
   notices: z.array(SessionNoticeSchema).optional().describe("Notices about them."),
 }).meta({ id: "SessionDetail" });
 
-export const ANSWERS = ["once", "session", "always", "always-values", "always-call", "no"] as const;
-
 const RiskSchema = z
   .object({
     risk: z
@@ -136,7 +135,7 @@ export const ApprovalSchema = z
     askedAt: z.string(),
     expiresAt: z.string(),
     answer: z
-      .enum([...ANSWERS, "timeout", "withdrawn"])
+      .enum([...ASK_ANSWERS, "timeout", "withdrawn"])
       .nullable()
       .describe("`withdrawn`: the caller gave up or disconnected before anyone decided."),
     answeredAt: z.string().nullable(),

@@ -4,11 +4,11 @@
  */
 import { z } from "zod";
 import type { Scope } from "../model/caller.ts";
+import { ASK_ANSWERS } from "../model/decision.ts";
 import { ERROR_TABLE, type ErrorCode } from "../model/errors.ts";
 import { ServerIdSchema } from "../model/server-spec.ts";
 import { SKILL_SOURCES } from "../model/skill.ts";
 import {
-  ANSWERS,
   ApprovalSchema,
   AuditEntrySchema,
   AuditVerdictSchema,
@@ -559,8 +559,8 @@ export const OPERATIONS = {
   answerApproval: operation({
     scope: "approve",
     summary: "Answers a waiting call. The caller's own calls, and the answers that last, need `admin`.",
-    input: z.strictObject({ approvalId: Id, answer: z.enum(ANSWERS) }),
-    output: z.object({ id: z.string(), answer: z.enum(ANSWERS) }),
+    input: z.strictObject({ approvalId: Id, answer: z.enum(ASK_ANSWERS) }),
+    output: z.object({ id: z.string(), answer: z.enum(ASK_ANSWERS) }),
   }),
 
   listPins: operation({

@@ -159,6 +159,11 @@ export class HubInternals {
     return this.#deps.sessions.all();
   }
 
+  /** Ends the calls of all sessions; this is what their callers are told. */
+  endCalls(why: ToolcribError): void {
+    this.#deps.sessions.endCalls(why);
+  }
+
   /** Who shares what was read from strangers, and how a person clears it. */
   get taints(): Taints {
     return this.#deps.sessions.taints;

@@ -36,7 +36,8 @@ export interface Rule {
  * `session`: until the session ends. From now on, saved where the rule is defined: `always` this tool, `always-values` this tool with
  * these values of the arguments that rules look at, `always-call` exactly this call.
  */
-export type AskAnswer = "once" | "session" | LastingAnswer | "no";
+export type AskAnswer = (typeof ASK_ANSWERS)[number];
+export const ASK_ANSWERS = ["once", "session", "always", "always-values", "always-call", "no"] as const;
 export type LastingAnswer = "always" | "always-values" | "always-call";
 
 /** The outcome of an approval request. `withdrawn`: the caller gave up or disconnected first. */

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
@@ -69,6 +69,14 @@ class Served {
     return client;
   }
 
+  /** The lines of its audit log. */
+  audit(): string[] {
+    const folder = join(this.home, "audit");
+    if (!existsSync(folder)) return [];
+    const files = readdirSync(folder).filter((name) => name.endsWith(".jsonl"));
+    return files.flatMap((name) => readFileSync(join(folder, name), "utf8").trim().split("\n"));
+  }
+
   async end(signal: NodeJS.Signals): Promise<number | null> {
     const exited = once(this.child, "exit");
     this.child.kill(signal);
@@ -76,6 +84,22 @@ class Served {
     return this.child.exitCode;
   }
 }
+
+async function post(url: string, body: object, headers: Readonly<Record<string, string>> = {}): Promise<string> {
+  const accept = "application/json, text/event-stream";
+  const answer = await fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json", accept, ...headers },
+    body: JSON.stringify(body),
+  });
+  return answer.text();
+}
+
+const MODERN_META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
 
 const ok = { mcpServers: { one: misbehaving("ok") } };
 
@@ -207,12 +231,27 @@ describe("[gate-11a] shutdown", () => {
     expect(JSON.stringify(await slow)).toContain("content");
     expect(readdirSync(join(served.home, "hubs"))).toEqual([]);
     for (const pid of pids) expect(() => process.kill(pid, 0)).toThrow(/ESRCH/);
-    const audit = readdirSync(join(served.home, "audit")).filter((name) => name.endsWith(".jsonl"));
-    const lines = audit.flatMap((name) =>
-      readFileSync(join(served.home, "audit", name), "utf8")
-        .trim()
-        .split("\n"),
+    const lines = served.audit().filter((line) => line.includes('"one__slow"'));
+    expect(lines.filter((line) => line.includes('"outcome":"ok"'))).toHaveLength(1);
+  });
+
+  it("[whole-39b] tells the callers of calls that it cuts off, in every protocol, that they may have run", async () => {
+    const served = new Served({ ...ok, http: { limits: { shutdownMs: 500 } } });
+    const url = await served.url();
+    const client = await served.client();
+    const slow = { arguments: { ms: 60_000 } };
+    const legacy = client.callTool({ name: "one__slow", ...slow }).catch(String);
+    const rest = post(`${url}/api/v1/mcp/tools/one__slow/call`, slow);
+    const modern = post(
+      `${url}/mcp`,
+      { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "one__slow", ...slow, _meta: MODERN_META } },
+      { "mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call", "mcp-name": "one__slow" },
     );
-    expect(lines.filter((line) => line.includes('"one__slow"') && line.includes('"outcome":"ok"'))).toHaveLength(1);
+    await eventually(() => served.audit().filter((line) => line.includes('"one__slow"')).length === 3, "three calls");
+    await served.end("SIGTERM");
+    for (const answer of await Promise.all([legacy, rest, modern])) {
+      expect(answer).toContain("Toolcrib stopped before the call had ended. Whether the call ran is not known.");
+      expect(answer).toContain("See what it did before you call again.");
+    }
   });
 });

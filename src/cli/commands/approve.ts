@@ -1,7 +1,7 @@
 /** `toolcrib approve`: lists and answers the calls that wait for approval at a running hub. */
 import { API_PATH } from "../../contract/rest.ts";
 import { showHidden } from "../../base/visible-text.ts";
-import type { AskAnswer, AskRequest } from "../../model/decision.ts";
+import { ASK_ANSWERS, type AskAnswer, type AskRequest } from "../../model/decision.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { askOnTerminal, describeApproval } from "../terminal-input.ts";
@@ -12,7 +12,6 @@ import type { Column } from "../table.ts";
 const APPROVALS_PATH = `${API_PATH}/approvals`;
 /** The maximum that a hub returns. */
 const PAGE_SIZE = 1000;
-const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "always-values", "always-call", "no"];
 /** A shorter prefix could be a typo. */
 const MIN_ID_PREFIX_LENGTH = 4;
 
@@ -138,9 +137,9 @@ function isRequest(value: unknown): value is AskRequest {
 function givenAnswer({ flags }: Invocation): AskAnswer | undefined {
   const text = flags.text("answer");
   if (text === undefined) return undefined;
-  const known = ANSWERS.find((each) => each === text);
+  const known = ASK_ANSWERS.find((each) => each === text);
   if (known !== undefined) return known;
   throw new ToolcribError("invalid_arguments", `"${text}" is not a valid answer.`, {
-    hint: `Answers: ${ANSWERS.join(", ")}.`,
+    hint: `Answers: ${ASK_ANSWERS.join(", ")}.`,
   });
 }

@@ -92,7 +92,7 @@ async function clientChecks(invocation: Invocation, config: LoadedConfig): Promi
         .map(([name, ids]) => `${name} (${ids.join(", ")})`);
       if (missing.length === 0) return [];
       const message = `${client.name} passes on a part of its environment: a hub that it starts lacks ${missing.join(", ")}.`;
-      const hint = `Run toolcrib connect ${client.id} again, or start the hub in a terminal with toolcrib hub start.`;
+      const hint = `With them set, run toolcrib connect ${client.id} again, or start the hub in a terminal with toolcrib hub start.`;
       return [{ area: "clients", status: "warn", message, hint } as const];
     });
   });

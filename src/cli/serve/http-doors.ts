@@ -72,6 +72,8 @@ export interface HttpDoors {
 
 /** A node that stops reports itself as not ready and still serves for this long, so that load balancers move on. */
 const DRAIN_NOTICE_MS = 1000;
+/** How long the answers to calls that were cut off have to reach their clients. */
+const CUT_OFF_MS = 1000;
 
 export async function openHttpDoors(options: HttpDoorsOptions): Promise<HttpDoors> {
   const { hub, http, warn } = options;
@@ -170,12 +172,18 @@ async function openBehind(options: HttpDoorsOptions, node: NodeIds | undefined):
       opened.beginStopping();
       if (node !== undefined) await new Promise((resolve) => setTimeout(resolve, DRAIN_NOTICE_MS));
       await opened.stopAccepting();
+      // Before the doors close: a client whose stream just ends does not know what became of its call, or waits for it in vain.
+      const cutOff = systemClock.after(shutdownMs, () =>
+        hub.internals.endCalls(new ToolcribError("server_unavailable", "Toolcrib stopped before the call had ended.")),
+      );
+      const graceMs = shutdownMs + CUT_OFF_MS;
       await Promise.all([
-        mcp.close(shutdownMs),
-        operator.close(shutdownMs),
-        opened.endForwarded(shutdownMs),
-        endsWithin(Promise.all([door.whenIdle(), commands.running.whenIdle()]), { ms: shutdownMs }),
+        mcp.close(graceMs),
+        operator.close(graceMs),
+        opened.endForwarded(graceMs),
+        endsWithin(Promise.all([door.whenIdle(), commands.running.whenIdle()]), { ms: graceMs }),
       ]);
+      cutOff();
     },
     close,
   };

@@ -219,8 +219,8 @@ export class AcpSession {
       this.#agent.setModel(model);
       this.#updates.turnBegins();
       this.#notices.turnBegins();
-      const [agent, updates, notices] = [this.#agent, this.#updates, this.#notices];
-      const turn = { agent, modelId: model.id, updates, calls, notices, signal: controller.signal };
+      const [agent, updates, notices, hubServers] = [this.#agent, this.#updates, this.#notices, this.#hubServers];
+      const turn = { agent, modelId: model.id, updates, calls, notices, hubServers, signal: controller.signal };
       return await runTurn(content, turn);
     } finally {
       signal.removeEventListener("abort", cancel);
@@ -294,6 +294,7 @@ interface TurnContext {
   readonly updates: Updates;
   readonly calls: ToolCalls;
   readonly notices: Notices;
+  readonly hubServers: HubServerNotices;
   readonly signal: AbortSignal;
 }
 
@@ -334,7 +335,8 @@ async function reportEvent(event: Exclude<AgentEvent, { type: "end" }>, turn: Tu
       return size === undefined ? undefined : updates.send({ sessionUpdate: "usage_update", used, size });
     }
     case "notice":
-      return turn.notices.addFromRun(event);
+      // The agent says so too, as it does without an editor.
+      return turn.hubServers.saidLate(event.server) ? undefined : turn.notices.addFromRun(event);
   }
 }
 

@@ -192,6 +192,11 @@ export class HubServerNotices {
     this.#stop = this.#hub.on("server", ({ info }) => this.#follow(info));
   }
 
+  /** Whether the user knows already that this server of the hub is still connecting. */
+  saidLate(name: string | undefined): boolean {
+    return this.#hub.servers.list().some((info) => info.name === name && this.#told.get(info.id) === "late");
+  }
+
   close(): void {
     this.#stop();
   }

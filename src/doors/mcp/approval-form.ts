@@ -1,5 +1,5 @@
 /** Asks the client's user for approval of a call, with a form. */
-import type { AskAnswer, AskCallback, AskRequest } from "../../model/decision.ts";
+import { ASK_ANSWERS, type AskAnswer, type AskCallback, type AskRequest } from "../../model/decision.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { showHidden } from "../../base/visible-text.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
@@ -11,7 +11,7 @@ const MAX_VALUE_LENGTH = 200;
 /** Longer arguments are not readable in a form: such a call is refused here. */
 const MAX_FORM_LENGTH = 4000;
 
-/** Sooner no one has read a form and refused: clients without a user answer by themselves, at once. */
+/** Sooner no one has read a form and refused: clients without a user answer by themselves, at once, some of them with an empty form. */
 const MIN_REFUSAL_MS = 1000;
 
 /**
@@ -30,13 +30,11 @@ export function approvalCallback(
     if (shown === undefined) return "no";
     const askedAt = clock.now();
     const result = await elicit(question(request, shown, session), { server: "toolcrib", signal });
-    return isFromPerson(result, clock.now() - askedAt) ? parseAnswer(result) : untilMoot(signal);
+    const answer = parseAnswer(result);
+    // A form that was closed is no answer, and neither is a refusal that came too soon.
+    const isLeftOpen = answer === "no" && (result["action"] === "cancel" || clock.now() - askedAt < MIN_REFUSAL_MS);
+    return isLeftOpen ? untilMoot(signal) : answer;
   };
-}
-
-/** A form that was closed is no answer, and neither is a refusal that came too soon. */
-function isFromPerson({ action }: JsonObject, afterMs: number): boolean {
-  return action === "accept" || (action !== "cancel" && afterMs >= MIN_REFUSAL_MS);
 }
 
 /** The question stays open for the operator, until one answers or the time is up. */
@@ -88,8 +86,8 @@ function question({ name, origin, lasting }: AskRequest, shown: string, session:
   };
 }
 
-function parseAnswer(result: JsonObject): AskAnswer {
-  if (result["action"] !== "accept" || !isJsonObject(result["content"])) return "no";
-  // The hub accepts only known answers as approval.
-  return result["content"]["answer"] as AskAnswer;
+/** A refusal where the form was not filled in. */
+function parseAnswer({ action, content }: JsonObject): AskAnswer {
+  const answer = action === "accept" && isJsonObject(content) ? content["answer"] : undefined;
+  return ASK_ANSWERS.find((each) => each === answer) ?? "no";
 }

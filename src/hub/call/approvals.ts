@@ -3,7 +3,15 @@ import { hash, randomUUID } from "node:crypto";
 import { resolve } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
-import type { AskAnswer, AskCallback, AskOutcome, AskRequest, LastingAnswer, Rule } from "../../model/decision.ts";
+import {
+  ASK_ANSWERS,
+  type AskAnswer,
+  type AskCallback,
+  type AskOutcome,
+  type AskRequest,
+  type LastingAnswer,
+  type Rule,
+} from "../../model/decision.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { canonicalJson, type JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
@@ -38,7 +46,6 @@ export interface Answerer {
 
 /** Held calls stay in memory, and a person has to read them. */
 const MAX_HELD_BYTES = 64 * 1024;
-const ANSWERS: readonly AskAnswer[] = ["once", "session", "always", "always-values", "always-call", "no"];
 
 export interface Question extends Omit<AskRequest, "id" | "held" | "expiresAt" | "session"> {
   /** Of the definition: a later approval does not cover a definition that has changed meanwhile. */
@@ -331,7 +338,7 @@ function lastingOf(answer: AskOutcome): LastingAnswer | undefined {
 
 /** Programs without types answer too: an unknown answer is a no. */
 function knownAnswer(answer: unknown): AskAnswer {
-  return ANSWERS.find((known) => known === answer) ?? "no";
+  return ASK_ANSWERS.find((known) => known === answer) ?? "no";
 }
 
 /** Approval for the session covers what was shown: not another source's tool of the same name, nor a changed definition. */

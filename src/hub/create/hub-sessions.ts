@@ -1,6 +1,7 @@
 /** How sessions of a hub begin and end. */
 import { resolve } from "node:path";
 import type { Emitter } from "../../base/emitter.ts";
+import type { ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import type { Tool } from "../../model/tool.ts";
 import type { SessionHost } from "../../sessions/session-parts.ts";
@@ -52,6 +53,11 @@ export class HubSessions {
     this.#open.add(session);
     this.#events.emit("session", { session, open: true });
     return session;
+  }
+
+  /** Ends the calls in progress; this is what their callers are told. */
+  endCalls(why: ToolcribError): void {
+    for (const session of this.all()) for (const call of session.running) call.abort(why);
   }
 
   /** Resolves when no process of a session is left. */

@@ -101,6 +101,19 @@ describe("[acp-15e] the hub's own servers", () => {
     await eventually(() => titles().some((title) => /"fine" of the hub is back/.test(title)));
   });
 
+  it("[whole-28j] are told once where they are still connecting", async () => {
+    const { client } = await acpOn({
+      config: { mcpServers: { mute: misbehaving("never-answers") }, limits: { listWaitMs: 50 } },
+      hubOptions: { wait: false },
+      capabilities: { session: { notices: {} } },
+    });
+    const { sessionId } = await client.newSession(outside);
+    await client.prompt(sessionId, "hi");
+    expect(client.of("notice").map(({ title }) => title)).toEqual([
+      expect.stringMatching(/^The server "mute" of the hub is still connecting/),
+    ]);
+  });
+
   it("[whole-13a] are not said to have tools where the list of them cannot be read", async () => {
     const go = join(outside, "go");
     const late = { command: process.execPath, args: ["-e", LISTLESS, go] };

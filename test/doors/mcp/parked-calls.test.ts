@@ -198,9 +198,10 @@ describe("[gate-10a] a call that needs a yes", () => {
     const forms: JsonObject[] = [];
     let content: JsonObject = { answer: "no" };
     const client = new LegacyClient(door, {
-      serve: (method, params) => {
+      serve: async (method, params) => {
         expect(method).toBe("elicitation/create");
         forms.push(params);
+        if (content["answer"] === "no") await delay(A_PERSON_MS);
         return { action: "accept", content };
       },
     });
@@ -220,8 +221,9 @@ describe("[gate-10a] a call that needs a yes", () => {
   it("shows every argument, and what is hidden in it", async () => {
     const { door } = await doorOn(config);
     const forms: string[] = [];
-    const serve = (_method: string, params: JsonObject): JsonObject => {
+    const serve = async (_method: string, params: JsonObject): Promise<JsonObject> => {
       forms.push(String(params["message"]));
+      await delay(A_PERSON_MS);
       return { action: "accept", content: { answer: "no" } };
     };
     const client = new LegacyClient(door, { serve });
@@ -273,14 +275,16 @@ describe("[gate-10a] a call that needs a yes", () => {
   });
 
   it.each([
-    ["cancel", "at once"],
-    ["decline", "at once"],
-    ["cancel", "later"],
-  ])("[whole-32a] waits for the operator when a legacy client answers %s %s", async (action, when) => {
+    ["at once", { action: "cancel" }],
+    ["at once", { action: "decline" }],
+    ["at once", { action: "accept", content: {} }],
+    ["at once", { action: "accept", content: { answer: "no" } }],
+    ["later", { action: "cancel" }],
+  ])("[whole-32a] waits for the operator when a legacy client answers %s %j", async (when, said) => {
     const { door, hub } = await doorOn(config);
     const serve = async (): Promise<JsonObject> => {
       if (when === "later") await delay(A_PERSON_MS);
-      return { action };
+      return said;
     };
     const client = new LegacyClient(door, { serve });
     await client.initialize({ elicitation: {} });
