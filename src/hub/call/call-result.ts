@@ -415,7 +415,9 @@ function readProgress(call: CallContext, given: Progress): Progress | Promise<Pr
   const { path } = call;
   const { onSuspicious, sensitivity } = path.guard;
   const { texts } = textsOf(given);
-  if (onSuspicious === "ignore" || texts.size === 0) return given;
+  if (texts.size === 0) return given;
+  taintByWords(call);
+  if (onSuspicious === "ignore") return given;
   const judged = (found: TextFindings): Progress => {
     const serious = seriousOf(found);
     // A server may report a thousand times; one finding says it.
@@ -432,6 +434,7 @@ function readProgress(call: CallContext, given: Progress): Progress | Promise<Pr
 /** A server's log messages reach clients that show them to models, and other notifications may. */
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
   if (isTaskReport(method)) return params;
+  taintByWords(call);
   const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
   const passed = ({ message, findings, found }: GuardedLog<JsonObject>): JsonObject => {
     if (call.findings.length === 0) report(call, findings, found);
@@ -596,6 +599,11 @@ function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, pl
     ...{ server, tool, boundary, wrap: wraps, marksAll: audience === "agent", onSuspicious, place, sensitivity },
     scan: path.scan,
   };
+}
+
+/** Words that come while a call runs have been read, whatever becomes of the call. */
+function taintByWords(call: CallContext): void {
+  if (call.target !== undefined) taintSession(call, call.target);
 }
 
 /** From now on the session holds content that anyone may have written. */
