@@ -215,7 +215,7 @@ describe("[guard-20d] what a conversation has read", () => {
       }),
     );
     const script = resolve(import.meta.dirname, "../../fixtures/scripted-server.mjs");
-    const diary = { command: process.execPath, args: [script, file], trust: "trusted" } as const;
+    const diary: ServerEntryInput = { command: process.execPath, args: [script, file], trust: "trusted" };
     const harmless = { openWorld: ["!diary__*"], destructive: ["!diary__*"], sendsOut: ["!diary__*"] };
     hub = await createHub(
       {
