@@ -381,6 +381,12 @@ const ATTACKS: readonly Attack[] = [
     names: "mail__read_email",
   },
   {
+    id: "page, file → resource with data in its address",
+    reads: [fetchPage, secret],
+    harm: ["tracker://notes/0123456789abcdef0123456789abcdef0123456789abcdef"],
+    names: PAGE,
+  },
+  {
     id: "prompt of an unknown server → issue",
     reads: [["prompt:tracker__triage"]],
     harm: ["github__create_issue", { owner: "acme", repo: "app" }],
@@ -416,6 +422,14 @@ describe("[guard-20b] an attack that is read is stopped at the call that does th
       expect(readFileSync(file("repo", "notes.md"), "utf8")).toBe(notes);
       session.close();
     }
+  });
+
+  it("and resources with ordinary addresses are read on without a question", async () => {
+    const { session, asked } = person("no");
+    await run(session, ["fetch__fetch", { url: page }]);
+    for (const uri of ["tracker://board", "tracker://notes/plan", "tracker://team/2026/roadmap"])
+      expect(await run(session, [uri]), uri).toMatchObject({ ok: true });
+    expect(asked).toEqual([]);
   });
 
   it("through notes that a tainted session left for a later one", async () => {
