@@ -147,6 +147,8 @@ export const REQUIREMENTS = {
   "guard-20d":
     "Taint has origins, outlives reload, restart and its node, is shared in a conversation; a person clears it, not a token that calls.",
   "guard-20h": "What a client of toolcrib mcp has read is known to the next hub after a restart or a crash of the hub.",
+  "guard-20i":
+    "What a tainted session wrote into a memory-like server taints also as its resource or prompt, trusted or not.",
   "guard-20e": "guard is a profile, or an object that changes one; a project can only make it stricter.",
   "guard-20f":
     "The table of well-known servers outweighs hints; what only has the name of one, or is another's entry, is not believed.",
@@ -631,11 +633,15 @@ export const REQUIREMENTS = {
   "detect-02e": "Log messages that belong to no call are read too, before clients get them.",
   "detect-02f":
     "What a server asks people and models outside of any call is read too, and redacted or refused; it is recorded.",
+  "detect-02g":
+    "Progress reports are read for every client, not only for agents, and redacted or blocked like results.",
   "detect-04a": "guard test shows the verdict, the score and the rules, for a file or standard input.",
   "detect-04b": "Audit, event and _meta have the place and the score of a finding, never the text.",
   "detect-04c": "Log and metrics have the place and the score too, with bounded labels, and never the text.",
   "detect-04d":
     "An operator can ask for the suspicious text of a call, with hidden characters made visible; it is in no log, event or record.",
+  "detect-04f":
+    "The verdict on a definition, on instructions or on a server's log message is in the log with kinds and score, never with the text.",
   "detect-04e": "The page shows the suspicious text of a call on demand, with hidden characters made visible.",
   "detect-06a":
     "A function of the config judges what the built-in rules judge: time limit, cache, fail-open or fail-closed.",

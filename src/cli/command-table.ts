@@ -571,7 +571,7 @@ export const COMMANDS: readonly CommandEntry[] = [
         flags: "--place <place>",
         summary: "where a server would have put it: result, definition, error … (default: result)",
       },
-      { flags: "--sensitivity <level>", summary: "low, normal or high (default: normal)" },
+      { flags: "--sensitivity <level>", summary: "low, normal or high (default: that of the config)" },
     ],
     examples: ["toolcrib guard test page.html", "curl -s https://example.com | toolcrib guard test - --json"],
     load: async () => (await import("./commands/guard.ts")).run,

@@ -12,6 +12,7 @@ import { stragglerMs } from "../model/config.ts";
 import type { Decision } from "../model/decision.ts";
 import type { Outcome, ToolcribError } from "../model/errors.ts";
 import type { JsonObject } from "../model/json.ts";
+import type { LogMessage } from "../model/protocol.ts";
 import type { TaskRequest, Use } from "../model/source.ts";
 import type { Secrets } from "../secrets/secrets.ts";
 import type { Session } from "../sessions/session.ts";
@@ -178,6 +179,13 @@ export class HubInternals {
   guardedLog<Message extends JsonObject>(server: string, message: Message): Message | Promise<Message> {
     const reading = guardedLog(this.#deps.current.wiring.path, server, message);
     return reading instanceof Promise ? reading.then((read) => read.message) : reading.message;
+  }
+
+  /** The data of a server's log message, as the hub's own log may have it: the verdict alone where it looks like an attack. */
+  async loggedData(server: string, message: LogMessage): Promise<unknown> {
+    const { findings } = await guardedLog(this.#deps.current.wiring.path, server, message);
+    if (findings.length === 0) return message.data;
+    return `[removed by the guard: ${[...new Set(findings.map(({ code }) => code))].join(", ")}]`;
   }
 
   complete(session: Session, { ref, argument, context, ...options }: CompleteRequest): Promise<Outcome> {

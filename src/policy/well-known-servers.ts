@@ -338,7 +338,8 @@ const WELL_KNOWN_SERVERS: readonly WellKnownServer[] = [
     tools: {
       read_email: "brings",
       search_emails: "brings",
-      download_attachment: "brings",
+      // A stranger's file, in a folder and under a name of the caller's choice.
+      download_attachment: ["brings", "destroys"],
       list_email_labels: "reads",
       list_filters: "reads",
       get_filter: "reads",

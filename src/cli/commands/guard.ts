@@ -7,6 +7,7 @@ import { passagesOf, scanText, SENSITIVITIES, type Sensitivity } from "../../gua
 import { Detectors, type DetectorVerdict } from "../../hub/detect/detectors.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { type Finding, type Place, PLACES, SEVERITIES } from "../../model/finding.ts";
+import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { Secrets } from "../../secrets/secrets.ts";
 import { loadCommandConfigQuietly } from "../command-config.ts";
 import { type Invocation, unknownAction } from "../command.ts";
@@ -40,9 +41,11 @@ export async function run(invocation: Invocation): Promise<number> {
   if (action !== "test") throw unknownAction("guard", action ?? "", "Use toolcrib guard test <file>.");
   const { out, flags } = invocation;
   const place = chosen<Place>(flags.text("place") ?? "result", PLACES, "--place");
-  const sensitivity = chosen<Sensitivity>(flags.text("sensitivity") ?? "normal", SENSITIVITIES, "--sensitivity");
+  const config = await loadCommandConfigQuietly(invocation);
+  const wanted = flags.text("sensitivity") ?? config.config.guard.sensitivity;
+  const sensitivity = chosen<Sensitivity>(wanted, SENSITIVITIES, "--sensitivity");
   const text = await readText(invocation, file);
-  const detected = await detectorVerdicts(invocation, text, { place, sensitivity });
+  const detected = await detectorVerdicts(invocation, config, text, { place, sensitivity });
   const findings = [...scanText(text, { place, sensitivity }), ...detected.flatMap(({ findings: found }) => found)];
   const { verdict, score } = worstOf(findings);
   const matches = matchesIn(text);
@@ -79,11 +82,11 @@ function worstOf(findings: readonly Finding[]): { readonly verdict: string; read
 /** Of the detectors of the config, as a hub would ask them. */
 async function detectorVerdicts(
   invocation: Invocation,
+  config: LoadedConfig,
   text: string,
   options: { readonly place: Place; readonly sensitivity: Sensitivity },
 ): Promise<DetectorVerdict[]> {
   const { env, out } = invocation;
-  const config = await loadCommandConfigQuietly(invocation);
   if (config.config.guard.detectors.length === 0) return [];
   const { redactor } = out;
   const secrets = new Secrets({ env, home: toolcribHome(env), redactor, exec: config.config.secrets.exec });

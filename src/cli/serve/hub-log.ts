@@ -103,9 +103,12 @@ export function logHubEvents(hub: Hub, log: Log, urlOf: () => string | undefined
   hub.on("suspicious", ({ callId, server, tool, kinds, places, score, forgedMarkers, blocked }) =>
     log.warn("suspicious content in a result", { callId, server, tool, kinds, places, score, forgedMarkers, blocked }),
   );
-  hub.on("log", ({ server, message, callId }) =>
-    log.debug("server log", { callId, server, severity: message.level, data: message.data }),
-  );
+  if (!log.isEnabled("debug")) return;
+  hub.on("log", async ({ server, message, callId }) => {
+    const { level: severity } = message;
+    const data = await hub.internals.loggedData(server, message).catch(() => undefined);
+    log.debug("server log", { callId, server, severity, data });
+  });
 }
 
 /** Successful calls at debug level, failures at info, and internal errors as errors. */

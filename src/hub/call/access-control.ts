@@ -149,7 +149,7 @@ export class AccessControl {
     let decision = this.#byFacts(session, capability, uri, facts);
     if (kindOf(capability) === "builtIn") return decision;
     for (const objects of this.#options.objections) decision = strictest(decision, objects(capability));
-    return strictest(decision, this.#taintVerdict(session, capability, args));
+    return strictest(decision, this.#taintVerdict(session, capability, uri, args));
   }
 
   /** All verdicts: rules first, then objections, then taint. Approval of one is not approval of another. */
@@ -163,7 +163,7 @@ export class AccessControl {
     const byRules = this.#byFacts(session, capability, uri, facts);
     if (kindOf(capability) === "builtIn") return [byRules];
     const objections = this.#options.objections.map((objects) => objects(capability));
-    const narrowing = [...objections, this.#taintVerdict(session, capability, args)];
+    const narrowing = [...objections, this.#taintVerdict(session, capability, uri, args)];
     return [byRules, ...narrowing.filter((decision) => decision !== undefined)];
   }
 
@@ -298,15 +298,30 @@ export class AccessControl {
     return rule ? { verdict: "deny", rule } : { verdict: "allow", rule: null };
   }
 
-  #taintVerdict(session: Session, capability: Capability, args?: Readonly<JsonObject>): Decision | undefined {
+  #taintVerdict(
+    session: Session,
+    capability: Capability,
+    uri?: string,
+    args?: Readonly<JsonObject>,
+  ): Decision | undefined {
     const mode = this.#options.taint;
     const { taint } = session;
-    if (mode === "off" || taint === null || capability.kind !== "tool") return undefined;
-    const flow = this.flowOf(capability);
-    const risk = flow.risk ?? (flow.fetches && args !== undefined && addressCarriesData(args) ? "sendsOut" : undefined);
+    if (mode === "off" || taint === null) return undefined;
+    const risk = this.#riskOf(capability, uri, args);
     if (risk === undefined) return undefined;
     const where = `guard.taint: ${describeTaint(taint)}`;
     return { verdict: mode, rule: { level: "taint", list: "taint", pattern: risk, where } };
+  }
+
+  #riskOf(capability: Capability, uri?: string, args?: Readonly<JsonObject>): ToolFlow["risk"] {
+    const { kind, origin } = capability;
+    const flow = this.flowOf(capability);
+    if (kind === "tool")
+      return flow.risk ?? (flow.fetches && args !== undefined && addressCarriesData(args) ? "sendsOut" : undefined);
+    // What fits into a template is chosen by whoever reads, as the address of a page is. Listed resources are the server's own.
+    if (kind !== "template" || uri === undefined || !flow.openWorld || this.#options.isTrusted(origin.source))
+      return undefined;
+    return addressCarriesData({ uri }) ? "sendsOut" : undefined;
   }
 
   #matchable(capability: Capability): Matchable {

@@ -384,32 +384,57 @@ function reworded(error: ErrorObject, { content, details }: { readonly [key: str
   };
 }
 
-/** Progress reaches agents as well, so it passes the guard like a result. It is a line, not a text. */
+/** Of the words of a progress report, for an agent: a line, not a text. */
 const MAX_PROGRESS_LENGTH = 300;
 
 /** The progress report as this audience may see it. Only its numbers are left where the guard withholds its words. */
-export function guardedProgress(call: CallContext, report: Progress): Progress | Promise<Progress> {
+export function guardedProgress(call: CallContext, given: Progress): Progress | Promise<Progress> {
   const { path, audience, target } = call;
-  const masked = path.mask(report);
+  const masked = path.mask(given);
   const server = target?.capability.origin.source ?? "";
-  if (audience !== "agent" || path.isTrusted(server)) return masked;
-  const { progress, total, message } = masked;
-  const saying = typeof message === "string" ? allowedMessage(call, message) : "";
-  const passed = (said: string): Progress => {
+  if (path.isTrusted(server)) return masked;
+  if (audience !== "agent") return readProgress(call, masked);
+  const { message } = masked;
+  const line = typeof message === "string" ? { message: message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed() } : {};
+  const marked = (read: Progress): Progress => {
+    const said = singleLine(read.message ?? "");
     // A short prefix marks it: a boundary around every step would be longer than what it is about.
     const prefix = path.guard.wrap === "none" ? "" : `[untrusted, from ${path.displayName(server)}] `;
-    return {
-      progress,
-      ...(typeof total === "number" ? { total } : {}),
-      ...(said === "" ? {} : { message: prefix === "" ? said : prefix + neutralize(said) }),
-    };
+    if (said === "") return numbersOf(read);
+    return { ...numbersOf(read), message: prefix === "" ? said : prefix + neutralize(said) };
   };
-  return saying instanceof Promise ? saying.then(passed) : passed(saying);
+  const reading = readProgress(call, { ...numbersOf(masked), ...line });
+  return reading instanceof Promise ? reading.then(marked) : marked(reading);
+}
+
+function numbersOf({ progress, total }: Progress): Progress {
+  return { progress, ...(typeof total === "number" ? { total } : {}) };
+}
+
+function readProgress(call: CallContext, given: Progress): Progress | Promise<Progress> {
+  const { path } = call;
+  const { onSuspicious, sensitivity } = path.guard;
+  const { texts } = textsOf(given);
+  if (texts.size === 0) return given;
+  taintByWords(call);
+  if (onSuspicious === "ignore") return given;
+  const judged = (found: TextFindings): Progress => {
+    const serious = seriousOf(found);
+    // A server may report a thousand times; one finding says it.
+    if (serious.length > 0 && call.findings.length === 0) report(call, serious, found);
+    if (serious.length === 0 || onSuspicious === "warn") return given;
+    if (onSuspicious === "block") return numbersOf(given);
+    // The same report with other texts in it.
+    return rewriteTexts(given, (text) => redact(text, found.get(text) ?? [])) as Progress;
+  };
+  const options = { place: "progress", sensitivity } as const;
+  return path.detects("progress") ? path.scan(texts, options).then(judged) : judged(scanTexts(texts, options));
 }
 
 /** A server's log messages reach clients that show them to models, and other notifications may. */
 export function guardedNotice(call: CallContext, method: string, params: JsonObject): JsonObject | Promise<JsonObject> {
   if (isTaskReport(method)) return params;
+  taintByWords(call);
   const reading = guardedLog(call.path, call.target?.capability.origin.source ?? "", params);
   const passed = ({ message, findings, found }: GuardedLog<JsonObject>): JsonObject => {
     if (call.findings.length === 0) report(call, findings, found);
@@ -543,22 +568,6 @@ async function readQuestion(
   return { serious, found, question };
 }
 
-function allowedMessage(call: CallContext, message: string): string | Promise<string> {
-  const { path } = call;
-  const { onSuspicious, sensitivity } = path.guard;
-  const line = message.slice(0, MAX_PROGRESS_LENGTH).toWellFormed();
-  if (onSuspicious === "ignore") return singleLine(line);
-  const judged = (found: TextFindings): string => {
-    const serious = seriousOf(found);
-    // A server may report a thousand times; one finding says it.
-    if (serious.length > 0 && call.findings.length === 0) report(call, serious, found);
-    if (serious.length === 0 || onSuspicious === "warn") return singleLine(line);
-    return onSuspicious === "block" ? "" : singleLine(redact(line, serious));
-  };
-  const options = { place: "progress", sensitivity } as const;
-  return path.detects("progress") ? path.scan([line], options).then(judged) : judged(scanTexts([line], options));
-}
-
 function singleLine(text: string): string {
   return text.replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, " ").trim();
 }
@@ -592,13 +601,18 @@ function untrustedSource({ path, audience }: CallContext, origin: ToolOrigin, pl
   };
 }
 
+/** Words that come while a call runs have been read, whatever becomes of the call. */
+function taintByWords(call: CallContext): void {
+  if (call.target !== undefined) taintSession(call, call.target);
+}
+
 /** From now on the session holds content that anyone may have written. */
 function taintSession({ path, callId, session, use }: CallContext, { capability }: Target): void {
   const { source } = capability.origin;
   const { openWorld, memory } = path.access.flowOf(capability);
   const at = path.clock.now();
-  // What a tainted session wrote there comes from where that session had read, whoever reads it now.
-  if (memory !== undefined) {
+  // What a tainted session wrote there comes from where that session had read, whoever reads it now; as a resource or a prompt, too.
+  if (memory !== undefined || capability.kind !== "tool") {
     for (const origin of path.taints.kept(source)) session.markTainted({ ...origin, callId, at, via: source });
   }
   if (!openWorld || path.isTrusted(source)) return;

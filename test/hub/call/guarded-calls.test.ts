@@ -144,6 +144,31 @@ describe("[guard-14] a tool whose description gives orders", () => {
     expect(hub.view(hub.session).tools.map((tool) => tool.name)).toContain("web__echo");
   });
 
+  it("[detect-04f] is named with kinds, place and score, and its text is in no warning and no record", async () => {
+    const hub = await start({}, "poisoned");
+    const told = hub.warnings().map(({ message }) => message);
+    expect(told).toContainEqual(
+      expect.stringMatching(
+        /^The definition of the tool echo looks like an attack: \w+.* in description \(score \d+\.\d of 10\)$/,
+      ),
+    );
+    expect(told).toContainEqual(
+      expect.stringMatching(/^The server's instructions look like an attack: \w+.* \(score /),
+    );
+    const { entries } = await hub.audit.query({ type: "event", limit: 100, order: "newest" });
+    expect(entries).toContainEqual(
+      expect.objectContaining({
+        event: "definition.suspicious",
+        details: {
+          findings: expect.arrayContaining([
+            expect.objectContaining({ score: expect.any(Number) as number }),
+          ]) as unknown,
+        },
+      }),
+    );
+    expect(JSON.stringify([told, entries])).not.toMatch(/ignore|previous|instructions and/i);
+  });
+
   it("is withheld with quarantine, and the rest is not", async () => {
     const hub = await start({ definitions: "quarantine" }, "poisoned");
     const names = hub.view(hub.session).tools.map((tool) => tool.name);

@@ -55,6 +55,45 @@ it("[detect-04d] the suspicious text of a call can be asked for, and is in no ev
   for (const text of [JSON.stringify(events), lines.join(""), ...records]) expect(text).not.toContain("quokka");
 });
 
+/** Logs what its tool is given before it answers. */
+const LOGGING_SERVER = `
+import { createInterface } from "node:readline";
+const send = (body) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...body }) + "\\n");
+createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method, params } = JSON.parse(line);
+  const serverInfo = { name: "logging", version: "1" };
+  const capabilities = { tools: {}, logging: {} };
+  if (method === "initialize") send({ id, result: { protocolVersion: "2025-06-18", capabilities, serverInfo } });
+  else if (method === "tools/list") send({ id, result: { tools: [{ name: "say", inputSchema: { type: "object" } }] } });
+  else if (method === "tools/call") {
+    send({ method: "notifications/message", params: { level: "info", data: params.arguments.text } });
+    send({ id, result: { content: [] } });
+  } else if (id !== undefined) send({ id, result: {} });
+});
+`;
+
+it("[detect-04f] a suspicious log message of a server is in the hub's log without its text", async () => {
+  const script = join(dir, "logging.mjs");
+  writeFileSync(script, LOGGING_SERVER);
+  await using hub = await createHub(
+    { mcpServers: { web: { command: process.execPath, args: [script] } } },
+    { home: join(dir, "logging") },
+  );
+  const lines: string[] = [];
+  const write = (line: string): void => void lines.push(line);
+  logHubEvents(hub, new Log({ write, format: "json", level: "debug", mask: (line) => line }));
+  for (const text of ["12 files read", ATTACK]) await hub.call({ name: "web__say", arguments: { text } });
+  const data = (): unknown[] =>
+    lines.flatMap((line) => {
+      const { message, data: logged } = JSON.parse(line) as { message: string; data: unknown };
+      return message === "server log" ? [logged] : [];
+    });
+  await expect
+    .poll(data)
+    .toEqual(["12 files read", expect.stringMatching(/^\[removed by the guard: instruction_override/)]);
+  expect(lines.join("")).not.toContain("quokka");
+});
+
 it("[detect-04d] secrets in a suspicious text are masked, long texts are cut, and the oldest are dropped", () => {
   const passages = new Passages();
   const mask = (text: string): string => text.replaceAll("s3cret", "[redacted]");

@@ -193,6 +193,38 @@ describe("[guard-13d] progress of an untrusted server, for an agent", () => {
   });
 });
 
+describe("[detect-02g] progress of an untrusted server, for a client that is no agent", () => {
+  const results = {
+    step: { __progress: "Page 3\nof 7", content: [] },
+    attack: { __progress: `Page 3. ${ATTACK}`, content: [] },
+  };
+  const reported = async (hub: Hub, name: string): Promise<unknown[]> => {
+    const reports: unknown[] = [];
+    await hub.call({ name: `web__${name}`, onProgress: (report) => reports.push(report) });
+    expect(reports).toHaveLength(1);
+    return reports;
+  };
+
+  it("comes as it was sent, and what is suspicious is recorded", async () => {
+    const hub = await start({ results });
+    const found: unknown[] = [];
+    hub.on("suspicious", ({ places, score }) => found.push({ places, score: score > 3.7 }));
+    expect(await reported(hub, "step")).toEqual([expect.objectContaining({ message: "Page 3\nof 7" })]);
+    expect(found).toEqual([]);
+    expect(await reported(hub, "attack")).toEqual([expect.objectContaining({ message: `Page 3. ${ATTACK}` })]);
+    expect(found).toEqual([{ places: ["progress"], score: true }]);
+  });
+
+  it.each(["redact", "block"] as const)("is treated as results are: %s", async (onSuspicious) => {
+    const hub = await start({ results }, { guard: { onSuspicious } });
+    expect(await reported(hub, "step")).toEqual([expect.objectContaining({ message: "Page 3\nof 7" })]);
+    const [report] = await reported(hub, "attack");
+    expect(JSON.stringify(report)).not.toContain("previous");
+    expect(report).toMatchObject({ progress: expect.any(Number) as number });
+    expect(JSON.stringify(report).includes("[removed: ")).toBe(onSuspicious === "redact");
+  });
+});
+
 describe("[guard-13d] errors that quote a server", () => {
   const results = {
     refuse: { __error: { code: -32000, message: ATTACK, data: { more: ATTACK } } },
