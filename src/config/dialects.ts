@@ -256,9 +256,9 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
     openclawRules(objectAt(value, "tools")),
     openclawRules(objectAt(objectAt(value, "gateway"), "tools")),
   );
-  const readMap = (at: ConfigPath, map: JsonObject): ServerSpec[] =>
+  const readMap = (at: ConfigPath, map: JsonObject, refused?: ServerSpec[]): ServerSpec[] =>
     reader
-      .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader))
+      .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader), refused)
       .map((spec) => {
         if (rules === undefined) return spec;
         const tools = joinRules(spec.tools, rules, spec.toolPrefix ?? `${spec.id}__`);
@@ -290,7 +290,10 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
     const own = serversAt(agent);
     if (Object.keys(own).length === 0) continue;
     const merged = Object.entries(overlay(all, own)).map(([id, entry]) => [id, withOwnPrefix(entry, own[id])]);
-    roleServers[agent["id"]] = readMap(["agents", "list", index, "mcp", "servers"], Object.fromEntries(merged));
+    const refused: ServerSpec[] = [];
+    const usable = readMap(["agents", "list", index, "mcp", "servers"], Object.fromEntries(merged), refused);
+    // In the place of a wrong one the agent would get the shared server, which may be allowed more.
+    roleServers[agent["id"]] = [...usable, ...refused];
   }
   return reader.finish(servers, { roleServers, roles });
 }
@@ -389,9 +392,15 @@ function adaptOpenclawEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader
     reader.refuse([...at, "clientCert"], "not_supported", "client certificates are not supported");
     return undefined;
   }
-  if (isJsonObject(toolFilter)) {
-    entry["includeTools"] ??= toolFilter["include"] ?? toolFilter["allow"];
-    entry["excludeTools"] ??= toolFilter["exclude"] ?? toolFilter["deny"];
+  if (toolFilter !== undefined && toolFilter !== null) {
+    const { include, allow, exclude, deny, ...others } = isJsonObject(toolFilter) ? toolFilter : { toolFilter };
+    if (Object.keys(others).length > 0) {
+      const found = isJsonObject(toolFilter) ? `unknown key ${Object.keys(others).join(", ")}` : "found no object";
+      reader.refuse([...at, "toolFilter"], "wrong_value", `${found}; expected an object with include and exclude`);
+      return undefined;
+    }
+    entry["includeTools"] ??= include ?? allow;
+    entry["excludeTools"] ??= exclude ?? deny;
   }
   // Settings of a login that `auth` asks for, and of another program's adapter.
   delete entry["oauth"];

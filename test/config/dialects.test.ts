@@ -363,6 +363,35 @@ describe("[spine-05d] OpenClaw", () => {
     ]);
   });
 
+  it("[whole-01e] an agent whose own server has an error does not get the shared one in its place", async () => {
+    const own = { files: { toolFilter: { exclude: "delete_*" } }, notes: [], web: { toolFilter: ["get_*"] } };
+    const list = [{ id: "ops", mcp: { servers: { ...own, mail: { toolFilter: { exclude: ["send_*"] } } } } }];
+    const shared = Object.fromEntries(["files", "notes", "web", "mail"].map((id) => [id, { command: "x" }]));
+    const place = new Workplace();
+    const other = place.write("openclaw.json", { mcp: { servers: shared }, agents: { list } });
+    place.write("toolcrib.json", { import: [other] });
+    for (const options of [{}, { file: other }]) {
+      const { servers, warnings } = await place.load(options);
+      const ofRole = servers.filter(({ roles }) => roles?.includes("ops"));
+      expect(ofRole.map(({ id, replaces, problem }) => [id, replaces, problem === undefined])).toEqual([
+        ["mail@ops", "mail", true],
+        ["files@ops", "files", false],
+        ["notes@ops", "notes", false],
+        ["web@ops", "web", false],
+      ]);
+      expect(ofRole[1]?.problem).toMatch(/openclaw\.json:\d+:\d+: .*files.*expected a list of strings/);
+      expect(codes(warnings).filter((code) => code.includes("agents.list"))).toHaveLength(3);
+    }
+  });
+
+  it("[whole-02a] a list of tools that cannot be read leaves no tool of its server", () => {
+    for (const toolFilter of [["read_*"], "read_*", { includes: ["read_*"] }, { include: 5 }]) {
+      const read = readValue({ mcp: { servers: { a: { command: "x", toolFilter } } } }, "/x/openclaw.json");
+      expect(read.servers, JSON.stringify(toolFilter)).toEqual([]);
+      expect(read.problems).toHaveLength(1);
+    }
+  });
+
   it("[whole-02c] a prefix of tools does not have the separator in it", () => {
     const servers = {
       a: { command: "x", toolPrefix: "fs" },
