@@ -231,11 +231,19 @@ function adaptVscodeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader):
     entry["sandbox"] = translated.sandbox;
     const message = `the sandbox becomes bubblewrap here: ${translated.narrower.join("; ")}`;
     reader.warn([...at, "sandboxEnabled"], "adapted", message);
-  }
+  } else if (sandboxEnabled === undefined && !isVscodeSandbox(sandbox)) entry["sandbox"] = sandbox;
   dropHttpType(entry);
   const hasFolder = ["cwd", "workingDir", "workingDirectory"].some((key) => entry[key] !== undefined);
   if (typeof entry["command"] === "string" && !hasFolder) entry["cwd"] = workspaceOf(reader.baseDir);
   return entry;
+}
+
+/** Rules that count for nothing until `sandboxEnabled`. Whoever wrote our own `sandbox` counts on it in any file. */
+function isVscodeSandbox(sandbox: unknown): boolean {
+  if (!isJsonObject(sandbox)) return sandbox === undefined;
+  return Object.entries(sandbox).every(
+    ([key, value]) => ["filesystem", "network"].includes(key) && isJsonObject(value),
+  );
 }
 
 /** In the form with `servers` programs try Streamable HTTP and then SSE for it, which is what no transport means here. */

@@ -132,7 +132,8 @@ export class EntryReader {
       const spec = prepared && this.readForeign(id, at, prepared);
       if (spec !== undefined) servers.push(spec);
       const problem = this.problems.slice(before).map(renderDiagnostic).join("; ");
-      if (spec === undefined && problem !== "") refused.push({ ...this.#specOf(id, ServerEntrySchema.parse({})), problem });
+      if (spec === undefined && problem !== "")
+        refused.push({ ...this.#specOf(id, ServerEntrySchema.parse({})), problem });
     }
     return servers;
   }

@@ -290,7 +290,10 @@ describe("[spine-19f] import", () => {
     const place = workspace();
     const list = [{ id: "ops", mcp: { servers: { files: { toolFilter: { exclude: "delete_*" } } } } }];
     place.write("openclaw.json", JSON.stringify({ mcp: { servers: { files: { command: "x" } } }, agents: { list } }));
-    for (const command of [["import", "openclaw.json"], ["export", "compose", "--config", "openclaw.json"]]) {
+    for (const command of [
+      ["import", "openclaw.json"],
+      ["export", "compose", "--config", "openclaw.json"],
+    ]) {
       const refused = await place.runHere(command);
       expect([refused.code, refused.stdout]).toEqual([1, ""]);
       expect(refused.stderr).toContain('agents.list[0].mcp.servers.files.tools.deny: found "delete_*"');

@@ -207,6 +207,18 @@ describe("[spine-05b] VS Code", () => {
     expect(codes(warnings)).toEqual(["adapted servers.a.sandboxEnabled"]);
     expect(warnings[0]?.message).toMatch(/single domains cannot be allowed/);
   });
+
+  it("[cage-01a] keeps a sandbox that is Toolcrib's own, which VS Code does not know", () => {
+    const wishes = ["bubblewrap", { image: "x@sha256:1" }, { read: ["/srv"], network: "host" }, "bubblwrap", 5];
+    const servers = Object.fromEntries(wishes.map((sandbox, at) => [`s${at}`, { command: "x", sandbox }]));
+    const read = readValue({ servers }, "/work/site/.vscode/mcp.json");
+    expect(read.servers.map(({ id, sandbox }) => [id, sandbox])).toEqual([
+      ["s0", "bubblewrap"],
+      ["s1", expect.objectContaining({ image: "x@sha256:1" })],
+      ["s2", expect.objectContaining({ read: ["/srv"], network: "host" })],
+    ]);
+    expect(read.problems.map(({ path }) => path)).toEqual(["servers.s3.sandbox", "servers.s4.sandbox"]);
+  });
 });
 
 describe("[spine-05c] the list form", () => {
