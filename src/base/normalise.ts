@@ -158,8 +158,9 @@ class Folding {
     let plain = "";
     if (codePoint === ESCAPE || codePoint === 0x9b) next = afterEscape(this.#text, at);
     else plain = foldedText(codePoint);
+    if (plain.length > 1) this.#offsets.hold(this.#flushed + this.#filled, at);
+    else if (plain !== "") this.#offsets.note(this.#flushed + this.#filled, at);
     for (let index = 0; index < plain.length; index += 1) {
-      this.#offsets.note(this.#flushed + this.#filled, at);
       const unit = plain.charCodeAt(index);
       this.#wide |= unit;
       this.#block[this.#filled] = unit;
@@ -232,6 +233,8 @@ function fold(codePoint: number): string {
   if (codePoint < 0x20 || codePoint === 0x7f || codePoint === 0x85)
     return codePoint === 0 || codePoint === 0x08 ? "" : " ";
   if (codePoint === 0x2028 || codePoint === 0x2029) return "\n";
+  // Arabic phrases of 18 and 8 letters, of which a text would become so many times as long.
+  if (codePoint === 0xfdfa || codePoint === 0xfdfb) return " ";
   const symbol = symbolLetter(codePoint);
   if (symbol !== undefined) return symbol;
   const character = String.fromCodePoint(codePoint);
@@ -266,24 +269,36 @@ function isBetween(value: number, low: number, high: number): boolean {
 /** Where an index comes from: noted only where the distance to the original changes, one to one in between. */
 class Offsets {
   readonly #indices: number[] = [0];
+  /** Its complement where all up to the next index come from the same place: one character may fold into several. */
   readonly #origins: number[] = [0];
 
   note(index: number, origin: number): void {
     const last = this.#indices.length - 1;
     const lastIndex = this.#indices[last] ?? 0;
     const lastOrigin = this.#origins[last] ?? 0;
-    if (index - lastIndex === origin - lastOrigin) return;
-    if (lastIndex === index) {
+    if (lastOrigin >= 0 && index - lastIndex === origin - lastOrigin) return;
+    this.#put(index, origin);
+  }
+
+  /** All from here on come from `origin`, up to the next note. */
+  hold(index: number, origin: number): void {
+    this.#put(index, ~origin);
+  }
+
+  at(index: number): number {
+    const part = lastAtOrBefore(this.#indices, index);
+    const origin = this.#origins[part] ?? 0;
+    return origin < 0 ? ~origin : origin + index - (this.#indices[part] ?? 0);
+  }
+
+  #put(index: number, origin: number): void {
+    const last = this.#indices.length - 1;
+    if (this.#indices[last] === index) {
       this.#origins[last] = origin;
       return;
     }
     this.#indices.push(index);
     this.#origins.push(origin);
-  }
-
-  at(index: number): number {
-    const part = lastAtOrBefore(this.#indices, index);
-    return (this.#origins[part] ?? 0) + index - (this.#indices[part] ?? 0);
   }
 }
 

@@ -160,7 +160,7 @@ value anywhere else refuses the file, and an unknown key there is ignored with a
 a wrong value anywhere.
 
 In the file of another program, a bad entry is left out with a warning, as it is there; only if nothing usable is left
-is it an error.`;
+is it an error. An agent of an openclaw.json whose own entry of a server is bad does not get the shared server in its place.`;
 
 const REFERENCES = `## References
 

@@ -231,11 +231,19 @@ function adaptVscodeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader):
     entry["sandbox"] = translated.sandbox;
     const message = `the sandbox becomes bubblewrap here: ${translated.narrower.join("; ")}`;
     reader.warn([...at, "sandboxEnabled"], "adapted", message);
-  }
+  } else if (sandboxEnabled === undefined && !isVscodeSandbox(sandbox)) entry["sandbox"] = sandbox;
   dropHttpType(entry);
   const hasFolder = ["cwd", "workingDir", "workingDirectory"].some((key) => entry[key] !== undefined);
   if (typeof entry["command"] === "string" && !hasFolder) entry["cwd"] = workspaceOf(reader.baseDir);
   return entry;
+}
+
+/** Rules that count for nothing until `sandboxEnabled`. Whoever wrote our own `sandbox` counts on it in any file. */
+function isVscodeSandbox(sandbox: unknown): boolean {
+  if (!isJsonObject(sandbox)) return sandbox === undefined;
+  return Object.entries(sandbox).every(
+    ([key, value]) => ["filesystem", "network"].includes(key) && isJsonObject(value),
+  );
 }
 
 /** In the form with `servers` programs try Streamable HTTP and then SSE for it, which is what no transport means here. */
@@ -256,9 +264,9 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
     openclawRules(objectAt(value, "tools")),
     openclawRules(objectAt(objectAt(value, "gateway"), "tools")),
   );
-  const readMap = (at: ConfigPath, map: JsonObject): ServerSpec[] =>
+  const readMap = (at: ConfigPath, map: JsonObject, refused?: ServerSpec[]): ServerSpec[] =>
     reader
-      .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader))
+      .readMap(at, map, (raw, where) => adaptOpenclawEntry(raw, where, reader), refused)
       .map((spec) => {
         if (rules === undefined) return spec;
         const tools = joinRules(spec.tools, rules, spec.toolPrefix ?? `${spec.id}__`);
@@ -290,7 +298,10 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
     const own = serversAt(agent);
     if (Object.keys(own).length === 0) continue;
     const merged = Object.entries(overlay(all, own)).map(([id, entry]) => [id, withOwnPrefix(entry, own[id])]);
-    roleServers[agent["id"]] = readMap(["agents", "list", index, "mcp", "servers"], Object.fromEntries(merged));
+    const refused: ServerSpec[] = [];
+    const usable = readMap(["agents", "list", index, "mcp", "servers"], Object.fromEntries(merged), refused);
+    // In the place of a wrong one the agent would get the shared server, which may be allowed more.
+    roleServers[agent["id"]] = [...usable, ...refused];
   }
   return reader.finish(servers, { roleServers, roles });
 }
@@ -389,9 +400,15 @@ function adaptOpenclawEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader
     reader.refuse([...at, "clientCert"], "not_supported", "client certificates are not supported");
     return undefined;
   }
-  if (isJsonObject(toolFilter)) {
-    entry["includeTools"] ??= toolFilter["include"] ?? toolFilter["allow"];
-    entry["excludeTools"] ??= toolFilter["exclude"] ?? toolFilter["deny"];
+  if (toolFilter !== undefined && toolFilter !== null) {
+    const { include, allow, exclude, deny, ...others } = isJsonObject(toolFilter) ? toolFilter : { toolFilter };
+    if (Object.keys(others).length > 0) {
+      const found = isJsonObject(toolFilter) ? `unknown key ${Object.keys(others).join(", ")}` : "found no object";
+      reader.refuse([...at, "toolFilter"], "wrong_value", `${found}; expected an object with include and exclude`);
+      return undefined;
+    }
+    entry["includeTools"] ??= include ?? allow;
+    entry["excludeTools"] ??= exclude ?? deny;
   }
   // Settings of a login that `auth` asks for, and of another program's adapter.
   delete entry["oauth"];

@@ -3,9 +3,9 @@ import { dirname, posix } from "node:path";
 import type { ClientId } from "../clients/agent-client.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
-import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
+import { type ServerEntry, ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
 import { type ToolRules } from "../model/tool-rules.ts";
-import type { ConfigDocument, ConfigPath } from "./config-document.ts";
+import { type ConfigDocument, type ConfigPath, renderDiagnostic } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";
@@ -19,7 +19,7 @@ export type DialectName = FileDialect | ClientId;
 export interface DialectRead {
   readonly dialect: DialectName;
   readonly servers: ServerSpec[];
-  /** Servers that only one agent of the file's program has, by its id. */
+  /** Servers that only one agent of the file's program has, by its id, with those that cannot be used: `problem` says why. */
   readonly roleServers: Record<string, ServerSpec[]>;
   /** The agents of the file's program by id, with the rules of each. */
   readonly roles: Readonly<Record<string, { readonly tools?: ToolRules }>>;
@@ -85,7 +85,11 @@ export class EntryReader {
     this.problems.push(...wrong);
     if (wrong.length > 0) return undefined;
     this.warnings.push(...serverWarnings(this.document, path, output));
-    return { ...output, id, origin: { file: this.document.file, dialect: this.#dialect }, baseDir: this.baseDir };
+    return this.#specOf(id, output);
+  }
+
+  #specOf(id: string, entry: ServerEntry): ServerSpec {
+    return { ...entry, id, origin: { file: this.document.file, dialect: this.#dialect }, baseDir: this.baseDir };
   }
 
   /** An id that Toolcrib accepts; a change is reported. `taken` keeps two changed ids from becoming one. */
@@ -106,26 +110,30 @@ export class EntryReader {
     return id;
   }
 
-  /** The entries of an object by id, in the file's order. `prepare` returns undefined for an entry that it refused. */
+  /**
+   * The entries of an object by id, in the file's order. `prepare` returns undefined for an entry that it refused.
+   * @param refused Gets a server in the place of each that cannot be used: it is never started, and says why.
+   */
   readMap(
     path: ConfigPath,
     map: JsonObject,
     prepare: (raw: JsonObject, at: ConfigPath) => JsonObject | undefined = (raw) => raw,
+    refused: ServerSpec[] = [],
   ): ServerSpec[] {
     const taken = new Set(Object.keys(map));
     const servers: ServerSpec[] = [];
     for (const [key, raw] of Object.entries(map)) {
       const at = [...path, key];
-      if (!isJsonObject(raw)) {
-        this.refuse(at, "wrong_server", NOT_A_SERVER);
-        continue;
-      }
-      const prepared = prepare(raw, at);
-      if (prepared === undefined) continue;
+      const before = this.problems.length;
+      if (!isJsonObject(raw)) this.refuse(at, "wrong_server", NOT_A_SERVER);
+      const prepared = isJsonObject(raw) ? prepare(raw, at) : undefined;
       const id = this.validId(key, at, taken);
       taken.add(id);
-      const spec = this.readForeign(id, at, prepared);
+      const spec = prepared && this.readForeign(id, at, prepared);
       if (spec !== undefined) servers.push(spec);
+      const problem = this.problems.slice(before).map(renderDiagnostic).join("; ");
+      if (spec === undefined && problem !== "")
+        refused.push({ ...this.#specOf(id, ServerEntrySchema.parse({})), problem });
     }
     return servers;
   }

@@ -129,7 +129,8 @@ function readOwnLayer(document: ConfigDocument, place: OwnPlace): OwnLayer {
   const known = OTHER_TOP_KEYS[read.dialect];
   const warnings = [...(known === undefined ? [] : unknownTopKeys(document, value, known)), ...read.warnings];
   const servers = [...read.servers, ...serversOfRoles(read.roleServers)];
-  if (servers.length === 0) return { config, servers, problems: read.problems, warnings };
+  if (servers.every(({ problem }) => problem !== undefined))
+    return { config, servers, problems: read.problems, warnings };
   const skipped = read.problems.map((problem) => asSkipped(problem, "this server is left out"));
   return { config, servers, problems: [], warnings: [...warnings, ...skipped] };
 }

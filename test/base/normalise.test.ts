@@ -34,6 +34,17 @@ describe("normalise", () => {
   });
 });
 
+describe("originalAt", () => {
+  it.each([
+    ["a\ufb03b", [0, 1, 1, 1, 2, 3]],
+    ["\ufb03\ufb03", [0, 0, 0, 1, 1, 1, 2]],
+    ["\u{1d422}\u33af\u200bz", [0, 2, 2, 2, 2, 2, 2, 4, 5]],
+  ])("of %s, where one character folds into several", (text, places) => {
+    const normal = normalise(text);
+    expect(Array.from({ length: normal.text.length + 1 }, (_, index) => normal.originalAt(index))).toEqual(places);
+  });
+});
+
 describe("showHidden", () => {
   it("writes out what does not show and keeps the rest", () => {
     expect(showHidden("a\u200bb\u202ec\u{e0041}\n😀 é")).toBe("a\\u{200B}b\\u{202E}c\\u{E0041}\n😀 é");

@@ -286,6 +286,21 @@ describe("[spine-19f] import", () => {
     });
   });
 
+  it("[whole-01e] brings nothing while the own server of an agent has an error: its role would get the shared one", async () => {
+    const place = workspace();
+    const list = [{ id: "ops", mcp: { servers: { files: { toolFilter: { exclude: "delete_*" } } } } }];
+    place.write("openclaw.json", JSON.stringify({ mcp: { servers: { files: { command: "x" } } }, agents: { list } }));
+    for (const command of [
+      ["import", "openclaw.json"],
+      ["export", "compose", "--config", "openclaw.json"],
+    ]) {
+      const refused = await place.runHere(command);
+      expect([refused.code, refused.stdout]).toEqual([1, ""]);
+      expect(refused.stderr).toContain('agents.list[0].mcp.servers.files.tools.deny: found "delete_*"');
+    }
+    expect(existsSync(join(place.dir, "home/toolcrib.json"))).toBe(false);
+  });
+
   it("tells of what cannot be imported", async () => {
     const place = workspace();
     place.write("half.json", JSON.stringify({ mcpServers: { good: { command: "true" }, bad: { args: ["x"] } } }));

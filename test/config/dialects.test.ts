@@ -207,6 +207,18 @@ describe("[spine-05b] VS Code", () => {
     expect(codes(warnings)).toEqual(["adapted servers.a.sandboxEnabled"]);
     expect(warnings[0]?.message).toMatch(/single domains cannot be allowed/);
   });
+
+  it("[cage-01a] keeps a sandbox that is Toolcrib's own, which VS Code does not know", () => {
+    const wishes = ["bubblewrap", { image: "x@sha256:1" }, { read: ["/srv"], network: "host" }, "bubblwrap", 5];
+    const servers = Object.fromEntries(wishes.map((sandbox, at) => [`s${at}`, { command: "x", sandbox }]));
+    const read = readValue({ servers }, "/work/site/.vscode/mcp.json");
+    expect(read.servers.map(({ id, sandbox }) => [id, sandbox])).toEqual([
+      ["s0", "bubblewrap"],
+      ["s1", expect.objectContaining({ image: "x@sha256:1" })],
+      ["s2", expect.objectContaining({ read: ["/srv"], network: "host" })],
+    ]);
+    expect(read.problems.map(({ path }) => path)).toEqual(["servers.s3.sandbox", "servers.s4.sandbox"]);
+  });
 });
 
 describe("[spine-05c] the list form", () => {
@@ -361,6 +373,35 @@ describe("[spine-05d] OpenClaw", () => {
       ["notes@ops", false],
       ["pager@ops", true],
     ]);
+  });
+
+  it("[whole-01e] an agent whose own server has an error does not get the shared one in its place", async () => {
+    const own = { files: { toolFilter: { exclude: "delete_*" } }, notes: [], web: { toolFilter: ["get_*"] } };
+    const list = [{ id: "ops", mcp: { servers: { ...own, mail: { toolFilter: { exclude: ["send_*"] } } } } }];
+    const shared = Object.fromEntries(["files", "notes", "web", "mail"].map((id) => [id, { command: "x" }]));
+    const place = new Workplace();
+    const other = place.write("openclaw.json", { mcp: { servers: shared }, agents: { list } });
+    place.write("toolcrib.json", { import: [other] });
+    for (const options of [{}, { file: other }]) {
+      const { servers, warnings } = await place.load(options);
+      const ofRole = servers.filter(({ roles }) => roles?.includes("ops"));
+      expect(ofRole.map(({ id, replaces, problem }) => [id, replaces, problem === undefined])).toEqual([
+        ["mail@ops", "mail", true],
+        ["files@ops", "files", false],
+        ["notes@ops", "notes", false],
+        ["web@ops", "web", false],
+      ]);
+      expect(ofRole[1]?.problem).toMatch(/openclaw\.json:\d+:\d+: .*files.*expected a list of strings/);
+      expect(codes(warnings).filter((code) => code.includes("agents.list"))).toHaveLength(3);
+    }
+  });
+
+  it("[whole-02a] a list of tools that cannot be read leaves no tool of its server", () => {
+    for (const toolFilter of [["read_*"], "read_*", { includes: ["read_*"] }, { include: 5 }]) {
+      const read = readValue({ mcp: { servers: { a: { command: "x", toolFilter } } } }, "/x/openclaw.json");
+      expect(read.servers, JSON.stringify(toolFilter)).toEqual([]);
+      expect(read.problems).toHaveLength(1);
+    }
   });
 
   it("[whole-02c] a prefix of tools does not have the separator in it", () => {

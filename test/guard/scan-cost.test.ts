@@ -87,6 +87,15 @@ describe("[guard-19b] ten megabytes", () => {
   it("are neutralised in linear time too", () => {
     expect(growth(neutralize, "<|im_start|> untrusted tool ", 10 * MEGABYTE)).toBeLessThan(MOST);
   }, 120_000);
+
+  it.each(["\ufdfa", "\u3316", "\u33af"])(
+    "of %s, which folds into many letters, are neutralised like those of one that folds into one",
+    { retry: 2, timeout: 120_000 },
+    (piece) => {
+      const [many, one] = [piece, "\u{1d422}"].map((each) => each.repeat((10 * MEGABYTE) / Buffer.byteLength(each)));
+      expect(cost(neutralize, many ?? "")).toBeLessThan(MOST * cost(neutralize, one ?? ""));
+    },
+  );
 });
 
 describe("[guard-19b] random texts", () => {

@@ -376,7 +376,9 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
     document,
     userHome: userHome(env),
   });
-  if (servers.length === 0 && problems.length > 0) throw invalidConfigError(problems);
+  // Without a role's own server the role gets the shared one.
+  const isRoleWrong = Object.values(roleServers).some((own) => own.some(({ problem }) => problem !== undefined));
+  if ((servers.length === 0 || isRoleWrong) && problems.length > 0) throw invalidConfigError(problems);
   warnAboutDiagnostics(invocation, [...document.warnings, ...warnings, ...problems]);
   if (servers.length === 0 && own.length === 0 && Object.keys(roleServers).length === 0) {
     throw new ToolcribError("not_found", `${file} has no MCP servers.`);

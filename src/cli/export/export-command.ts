@@ -36,6 +36,8 @@ export async function run(invocation: Invocation): Promise<number> {
   // Without a part of its entry a server might be allowed more, and without a role's own the role gets the shared one.
   const wrong = [...(loaded.unusable?.values() ?? [])].flat();
   if (wrong.length > 0) throw invalidConfigError(wrong);
+  for (const { problem } of loaded.servers)
+    if (problem !== undefined) throw new ToolcribError("invalid_config", problem);
   const warnings: string[] = [];
   const deployment = planDeployment(loaded, {
     image: flags.text("image") ?? DEFAULT_IMAGE,

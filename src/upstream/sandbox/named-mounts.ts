@@ -1,11 +1,11 @@
 /** The paths that a sandbox of any kind lets in: named by the operator, existing, and without our secrets. */
 import { existsSync, lstatSync, readlinkSync, realpathSync, type Stats, statSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import type { ToolcribError } from "../../model/errors.ts";
 import { CERTIFICATE_NAMES } from "../stdio/child-environment.ts";
 import { notSent } from "../wire.ts";
-import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
+import type { SandboxDeps, SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 import { findProgram, isExecutable } from "../../base/programs.ts";
 
 export interface NamedPath {
@@ -56,13 +56,17 @@ function checkFolder(cwd: string, own: string | null | undefined): void {
 }
 
 /** All of them checked, folders before what is in them, so that the closer name decides. */
-export function checkedMounts(named: readonly NamedPath[], home: string): SandboxMount[] {
+export function checkedMounts(
+  named: readonly NamedPath[],
+  { home, env }: Pick<SandboxDeps, "home" | "env">,
+): SandboxMount[] {
   const writable = named.filter((each) => each.writable).map(({ path }) => realPath(path));
   const chosen = new Map<string, SandboxMount>();
   for (const each of named) {
     const { path } = each;
     checkNamedPath(each, home);
     checkNoSettings(each);
+    checkNoCode(each, env);
     checkNoLink(each, writable);
     if (each.writable || chosen.get(path)?.writable !== true) {
       chosen.set(path, { path, source: realPath(path), writable: each.writable });
@@ -87,6 +91,26 @@ function checkNoSettings({ path, key, writable }: NamedPath): void {
     `${key} names ${path}: the settings of the kernel cannot be let in for writing.`,
     "Name it in `sandbox.read` if the program only reads it.",
   );
+}
+
+/** The next start of `bin/toolcrib.js` runs code from there outside of any sandbox, maybe without the variable. */
+function checkNoCode({ path, key, writable }: NamedPath, { XDG_CACHE_HOME: cache = "" }: NodeJS.ProcessEnv): void {
+  if (!writable) return;
+  const real = realPath(path);
+  for (const caches of [cache, join(homedir(), ".cache")].filter((each) => isAbsolute(each))) {
+    const code = placeOf(join(caches, "toolcrib", "code"));
+    if (!isWithin(code, real) && !isWithin(real, code)) continue;
+    throw mountRefused(
+      `${key} names ${path}, through which the program could write code that Toolcrib runs (${code}).`,
+      "Name the folders in it that the program needs, one by one.",
+    );
+  }
+}
+
+/** The path without symbolic links, as far as it exists. */
+function placeOf(path: string): string {
+  const above = dirname(path);
+  return existsSync(path) || above === path ? realPath(path) : join(placeOf(above), basename(path));
 }
 
 /** Throws for a path that no sandbox may be given. */

@@ -60,12 +60,14 @@ interface Wish extends Partial<SandboxedProgram> {
   readonly ownFolder?: string | null;
   readonly on?: BubblewrapHost;
   readonly path?: string;
+  /** Further ones of the hub. */
+  readonly variables?: NodeJS.ProcessEnv;
 }
 
 function prepare(wish: Wish = {}): Promise<SandboxLaunch> {
-  const { sandbox = "bubblewrap", on = host, path, ownFolder, ...program } = wish;
+  const { sandbox = "bubblewrap", on = host, path, ownFolder, variables, ...program } = wish;
   const PATH = path ?? `${join(dir, "bin")}:${join(dir, "npm/bin")}:relative:/usr/bin:/bin:/nowhere/bin`;
-  const env = { PATH, HOME: "/home/anna", USER: "anna", HUB_SECRET: "of the hub" };
+  const env = { PATH, HOME: "/home/anna", USER: "anna", HUB_SECRET: "of the hub", ...variables };
   const cage = bubblewrapSandbox(
     { ...readSandbox(sandbox, dir, env), ...(ownFolder === undefined ? {} : { ownFolder }) },
     { home: join(dir, "home"), env, containers: {}, warn: () => {} },
@@ -263,6 +265,23 @@ describe("[cage-02a] paths that are never let in", () => {
         message: expect.stringContaining(`sandbox.${key}`),
       });
     }
+  });
+
+  it("for writing, the code that the command keeps compiled, also before it is there", async () => {
+    mkdirSync(join(dir, "cache/uv"), { recursive: true });
+    symlinkSync(join(dir, "cache"), join(dir, "cached"));
+    const cached = (write: string): Promise<string[]> =>
+      optionsOf({ sandbox: { write: [write], network: "none" }, variables: { XDG_CACHE_HOME: join(dir, "cached") } });
+    for (const write of ["cache", "cached", "cache/toolcrib", "cache/toolcrib/code"]) {
+      mkdirSync(join(dir, write), { recursive: true });
+      await expect(cached(write)).rejects.toMatchObject({
+        code: "invalid_config",
+        message: expect.stringContaining("code that Toolcrib runs"),
+      });
+    }
+    expect(after(await cached("cache/uv"), "--bind")).toEqual([join(dir, "cache/uv")]);
+    const sandbox: SandboxEntry = { read: ["cache"], network: "none" };
+    await expect(prepare({ sandbox, variables: { XDG_CACHE_HOME: join(dir, "cache") } })).resolves.toBeDefined();
   });
 
   it("but the folder of a skill, from which its server runs", async () => {
