@@ -705,6 +705,7 @@ export const REQUIREMENTS = {
     "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
+  "whole-06c": "A definition with fields that official clients cannot read does not cost them the list of all servers.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-10a":
     "The log says which attempt a restart is, its delay and reason, after how many a server was given up, and at the start how many are ready.",
