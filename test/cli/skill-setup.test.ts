@@ -273,9 +273,11 @@ describe("[whole-22a] descriptions that YAML would cut", () => {
     expect(imported).toMatchObject([{ description, warnings: [{ code, line: 3 }] }]);
   });
 
-  it("a block without its last brace is read, with a warning", async () => {
+  it.each([
+    ["JSON", 'metadata: {"openclaw": {"requires": {"bins": ["toolcrib-none"]}}'],
+    ["YAML", "metadata: {openclaw: {requires: {bins: [toolcrib-none]}}"],
+  ])("a block of %s without its last brace is read, with a warning", async (_what, front) => {
     const place = furnished();
-    const front = 'metadata: {"openclaw": {"requires": {"bins": ["toolcrib-none"]}}';
     put(join(place.dir, "own/SKILL.md"), skillText("own", front));
     const { imported } = (await run(place, ["import", "own", "--dry-run", "--json"])).json<{ imported: unknown[] }>();
     expect(imported).toMatchObject([
