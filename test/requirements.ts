@@ -983,6 +983,7 @@ export const REQUIREMENTS = {
   "whole-19c": "A command of a skill that begins with ./ is a program in its folder.",
   "whole-20a": "Required servers are validated strictly, with --strict too; validate exits with 1 on errors.",
   "whole-21a": "Servers that come as images get their arguments, variables and mounts, or run without a container.",
+  "whole-21b": "A server that a skill needs is tried without a look into Toolcrib's own folder.",
   "whole-22a":
     "A description that YAML would cut is kept whole with a warning, and so is a block without its last brace.",
   "whole-22b":

@@ -251,6 +251,23 @@ if (word === "run") { console.error("Error: OCI permission denied"); process.exi
     expect(added).toContain(`"image":"acme/reports","write":["${place.dir}"]`);
   });
 
+  it("[whole-21b] a trial start is refused Toolcrib's own folder, as every start is", async () => {
+    const place = furnished();
+    const version = JSON.stringify({ Client: { Version: "4.3.1", APIVersion: "4.3.1", OsArch: "linux/amd64" } });
+    addProgram(place, "podman", `if (process.argv[2] === "version") console.log(${JSON.stringify(version)});`);
+    const config = { mcpServers: {}, workspaceDir: place.home };
+    put(join(place.toolcribHome, "toolcrib.json"), JSON.stringify(config));
+    const text = `requires-mcp-servers:
+  - name: reports
+    docker: { image: acme/reports }
+    args: ["\${WORKSPACE}"]`;
+    put(join(place.dir, "reports/SKILL.md"), skillText("reports", text));
+    const done = await run(place, ["install", "reports", "--with-mcp", "--yes"]);
+    expect(done.code).not.toBe(0);
+    expect(done.stderr).toContain(`the program would see Toolcrib's own folder ${place.toolcribHome}`);
+    expect(await serversOf(place)).toEqual([]);
+  });
+
   it("GitHub's token is taken under either name", async () => {
     const place = furnished();
     put(join(place.dir, "git/SKILL.md"), skillText("git", "requires-mcp-servers: [github]"));

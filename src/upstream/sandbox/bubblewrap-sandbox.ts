@@ -84,7 +84,7 @@ async function prepare(
   named.push(...implied.map((path) => ({ path, key: "`command`", writable: false })));
   const mounts = checkedMounts(
     named.filter(({ key, path }) => key !== "`cwd`" || !isWithin(path, "/usr")),
-    deps.home,
+    deps,
   );
   const limitsOfHost = means(deps.env);
   const user = limitsOfHost.isRoot ? await sandboxUser(mounts) : undefined;

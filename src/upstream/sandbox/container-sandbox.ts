@@ -67,7 +67,7 @@ export function containerSandbox(settings: SandboxSettings, deps: SandboxDeps): 
   // Paths that are not there would be made by some engines, with root as their owner.
   const check = (program: SandboxedProgram): SandboxMount[] => {
     refuseNul(program);
-    return checkedMounts(namedPaths(settings, program), deps.home);
+    return checkedMounts(namedPaths(settings, program), deps);
   };
   return {
     async makeReady(program, signal) {

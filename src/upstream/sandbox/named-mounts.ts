@@ -5,7 +5,7 @@ import { dirname, join, resolve } from "node:path";
 import type { ToolcribError } from "../../model/errors.ts";
 import { CERTIFICATE_NAMES } from "../stdio/child-environment.ts";
 import { notSent } from "../wire.ts";
-import type { SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
+import type { SandboxDeps, SandboxedProgram, SandboxSettings } from "./sandbox-settings.ts";
 import { findProgram, isExecutable } from "../../base/programs.ts";
 
 export interface NamedPath {
@@ -56,12 +56,15 @@ function checkFolder(cwd: string, own: string | null | undefined): void {
 }
 
 /** All of them checked, folders before what is in them, so that the closer name decides. */
-export function checkedMounts(named: readonly NamedPath[], home: string): SandboxMount[] {
+export function checkedMounts(
+  named: readonly NamedPath[],
+  { home, userHome = home }: Pick<SandboxDeps, "home" | "userHome">,
+): SandboxMount[] {
   const writable = named.filter((each) => each.writable).map(({ path }) => realPath(path));
   const chosen = new Map<string, SandboxMount>();
   for (const each of named) {
     const { path } = each;
-    checkNamedPath(each, home);
+    for (const folder of new Set([home, userHome])) checkNamedPath(each, folder);
     checkNoSettings(each);
     checkNoLink(each, writable);
     if (each.writable || chosen.get(path)?.writable !== true) {
