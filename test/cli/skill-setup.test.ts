@@ -193,6 +193,11 @@ describe("[whole-20a] required servers are checked strictly", () => {
       "- {name: a, url: 'https://x.example', transport: carrier-pigeon}",
       /INVALID_VALUE .*transport/,
     ],
+    [
+      "a parameter's text that is a number",
+      "- {name: a, command: '${P}', parameters: {P: {description: 5}}}",
+      /INVALID_TYPE .*P\.description" must be text, not a number/,
+    ],
     ["a number", "- 7", /INVALID_TYPE/],
     ["a port that is none", "- {name: a, docker: {image: x, port: 99999}}", /INVALID_VALUE .*port/],
   ])("%s is an error, or a warning with --warn-only", async (_what, item, told) => {
