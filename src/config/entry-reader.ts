@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
 import { ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
 import { type ToolRules } from "../model/tool-rules.ts";
-import type { ConfigDocument, ConfigPath } from "./config-document.ts";
+import { type ConfigDocument, type ConfigPath, formatPath } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";
@@ -81,7 +81,10 @@ export class EntryReader {
     const { output, problems, warnings } = validateConfig(this.document, path, value, ServerEntrySchema, entryNode());
     const unknown = this.#dialect === "toolcrib" ? warnings.filter(({ code }) => code === "unknown_key") : [];
     this.warnings.push(...warnings.filter((warning) => !unknown.includes(warning)));
-    this.problems.push(...problems, ...unknown.map(asUnusable));
+    this.problems.push(
+      ...problems,
+      ...unknown.map((each) => asUnusable(each, formatPath(this.document.writtenPath(path)))),
+    );
     if (output === undefined || unknown.length > 0) return undefined;
     const wrong = serverProblems(this.document, path, output);
     this.problems.push(...wrong);
@@ -152,11 +155,15 @@ export class EntryReader {
   }
 }
 
-/** A key that is not acted on may have been meant to narrow what the server does. */
-export function asUnusable(unknown: Diagnostic): Diagnostic {
-  const key = unknown.path.split(".").at(-1) ?? "";
-  const isContradiction = Object.hasOwn(KEY_ALIASES, key) && key !== "oauth";
-  if (!isContradiction) return { ...unknown, severity: "error", message: unknown.message.replace(/ is ignored$/, "") };
+/**
+ * A key that is not acted on may have been meant to narrow what the server does.
+ *
+ * @param entry Path of the server's entry.
+ */
+export function asUnusable(unknown: Diagnostic, entry: string): Diagnostic {
+  const key = unknown.path.slice(entry.length + 1);
+  if (!Object.hasOwn(KEY_ALIASES, key) || key === "oauth")
+    return { ...unknown, severity: "error", message: unknown.message.replace(/ is ignored$/, "") };
   const message = `"${key}" contradicts another key of this server`;
   return { ...unknown, severity: "error", message, hint: "remove one of them" };
 }

@@ -209,6 +209,13 @@ describe("snippets of servers' READMEs in toolcrib.json", () => {
     expect(servers[1]?.problem).toContain(`mcpServers.it.${key}: "${key}" contradicts another key of this server`);
   });
 
+  it("[whole-01b] a key inside of another one contradicts none", async () => {
+    const place = new Workplace();
+    const entry = { ...npx("x"), sandbox: { kind: "bubblewrap", type: "docker" } };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", one(entry)) });
+    expect(servers[0]?.problem).toContain('unknown key "type"');
+  });
+
   it("[whole-01b] the same said twice is no contradiction", async () => {
     const place = new Workplace();
     const entry = {
