@@ -298,6 +298,23 @@ export function writtenKey(raw: JsonObject, key: string): string {
   return Object.keys(raw).find(isSource) ?? key;
 }
 
+/** Keys of our own of which several foreign ones are parts. */
+const JOINED_KEYS = ["tools", "restart"];
+
+/** The entry with the given keys under our own names: under another one, a key that is set beside it would contradict it. */
+export function withOwnNames(entry: JsonObject, keys: readonly string[]): JsonObject {
+  const others = Object.keys(entry).filter((key) => {
+    if (!Object.hasOwn(KEY_ALIASES, key) || Object.hasOwn(ServerEntrySchema.shape, key)) return false;
+    const meant = Object.keys(renameKeys({ [key]: entry[key] }, () => {}));
+    return meant.some((own) => keys.includes(own) && !JOINED_KEYS.includes(own));
+  });
+  if (others.length === 0) return entry;
+  const [renamed, rest] = [true, false].map((isOther) =>
+    Object.fromEntries(Object.entries(entry).filter(([key]) => others.includes(key) === isOther)),
+  );
+  return { ...rest, ...renameKeys(renamed ?? {}, () => {}) };
+}
+
 /** A key that contradicts another one stays under its own name, which is reported: neither can be known to be meant. */
 function setDefault(draft: JsonObject, key: string, value: unknown, written: string): void {
   if (draft[key] === undefined) draft[key] = value;
