@@ -712,6 +712,7 @@ export const REQUIREMENTS = {
     "Files of clients in a project (.mcp.json, .cursor, .vscode, .continue) are read once the folder is trusted.",
   "whole-05a": "A tool's result that is not one is an error with details; an answer without a result is empty.",
   "whole-06a": "A tool without an object schema is offered with one, and its own is kept.",
+  "whole-06c": "A definition with fields that official clients cannot read does not cost them the list of all servers.",
   "whole-06b": "`list` and `hub.warnings()` say what is left out and why.",
   "whole-10a":
     "The log says which attempt a restart is, its delay and reason, after how many a server was given up, and at the start how many are ready.",
@@ -990,6 +991,7 @@ export const REQUIREMENTS = {
   "whole-19c": "A command of a skill that begins with ./ is a program in its folder.",
   "whole-20a": "Required servers are validated strictly, with --strict too; validate exits with 1 on errors.",
   "whole-21a": "Servers that come as images get their arguments, variables and mounts, or run without a container.",
+  "whole-21b": "A server that a skill needs is tried without a look into Toolcrib's own folder.",
   "whole-22a":
     "A description that YAML would cut is kept whole with a warning, and so is a block without its last brace.",
   "whole-22b":

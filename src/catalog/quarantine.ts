@@ -26,7 +26,7 @@ type Verdict =
       readonly ok: true;
       readonly name: string;
       readonly fingerprint: string;
-      /** The definition, with an input schema that clients can use. */
+      /** The definition, in a form that clients can use. */
       readonly definition: JsonObject;
     }
   | { readonly ok: false; readonly name: string; readonly reason: string };
@@ -56,7 +56,7 @@ export function checkDefinition(kind: Capability["kind"], definition: unknown): 
 }
 
 function checkUncached(kind: Capability["kind"], original: JsonObject): Verdict {
-  const definition = kind === "tool" ? withObjectSchema(original) : original;
+  const definition = withoutUnreadable(kind === "tool" ? withClientSchemas(original) : original);
   const key = NAME_KEY[kind];
   const given = definition[key];
   const name = typeof given === "string" ? given : "";
@@ -95,16 +95,15 @@ function faultOfSize(definition: JsonObject): string | undefined {
     : undefined;
 }
 
-/** Only what the rest of Toolcrib reads. `null` passes for an absent optional field: many servers write it so. */
+/** Only what the rest of Toolcrib reads. */
 function faultOfShape(kind: Capability["kind"], definition: JsonObject): string | undefined {
   for (const key of ["title", "description"]) {
     const value = definition[key];
-    if (value !== undefined && value !== null && typeof value !== "string")
-      return `${key} is ${typeName(value)}, not text`;
+    if (value !== undefined && typeof value !== "string") return `${key} is ${typeName(value)}, not text`;
   }
   for (const key of kind === "tool" ? ["annotations", "outputSchema", "_meta"] : ["_meta"]) {
     const found = typeName(definition[key]);
-    if (found !== "an object" && found !== "null" && found !== "nothing") return `${key} is ${found}, not an object`;
+    if (found !== "an object" && found !== "nothing") return `${key} is ${found}, not an object`;
   }
   switch (kind) {
     case "tool":
@@ -122,23 +121,88 @@ function faultOfShape(kind: Capability["kind"], definition: JsonObject): string 
 
 /**
  * Arguments are always an object, and one tool whose schema does not say so makes clients refuse the whole list, that of all
- * servers: the official SDK requires `type: "object"`.
+ * servers: the official SDK requires `type: "object"`, `properties` that are objects, and names in `required`.
  */
-function withObjectSchema(definition: JsonObject): JsonObject {
-  const { inputSchema: schema, _meta: meta } = definition;
-  if (isJsonObject(schema) && schema.type === "object") return definition;
-  const takesObject =
-    isJsonObject(schema) &&
-    (schema.type === undefined || (Array.isArray(schema.type) && schema.type.includes("object")));
+function withClientSchemas(definition: JsonObject): JsonObject {
+  const { inputSchema: given, outputSchema, _meta: meta } = definition;
+  const inputSchema = withRoot(isJsonObject(given) && canBeObject(given) ? given : {});
+  const output = isJsonObject(outputSchema) && canBeObject(outputSchema) ? withRoot(outputSchema) : outputSchema;
+  if (inputSchema === given && output === outputSchema) return definition;
+  const isChanged = inputSchema !== given;
   return {
     ...definition,
-    inputSchema: takesObject ? { ...schema, type: "object" } : { type: "object" },
+    inputSchema,
+    ...(output === outputSchema ? {} : { outputSchema: output }),
     // Any other `_meta` is a fault that is found later.
-    ...(meta === undefined || meta === null || isJsonObject(meta)
+    ...(isChanged && (meta === undefined || meta === null || isJsonObject(meta))
       ? // The server's own input schema; null for none.
-        { _meta: { ...meta, ...ownMeta("inputSchema", schema ?? null) } }
+        { _meta: { ...meta, ...ownMeta("inputSchema", given ?? null) } }
       : {}),
   };
+}
+
+function canBeObject({ type }: JsonObject): boolean {
+  return type === undefined || type === "object" || (Array.isArray(type) && type.includes("object"));
+}
+
+/** The schema as it is if its root can be read. PHP writes `[]` for no properties. */
+function withRoot(schema: JsonObject): JsonObject {
+  const { properties, required } = schema;
+  const areSchemas = isJsonObject(properties) && Object.values(properties).every(isSchema);
+  const areNames = Array.isArray(required) && required.every((name) => typeof name === "string");
+  const fits = (properties === undefined || areSchemas) && (required === undefined || areNames);
+  if (schema.type === "object" && fits) return schema;
+  const root: JsonObject = { ...schema, type: "object" };
+  if (!isJsonObject(properties)) delete root.properties;
+  else if (!areSchemas)
+    root.properties = Object.fromEntries(
+      Object.entries(properties).map(([name, schema]) => [name, isSchema(schema) ? schema : {}]),
+    );
+  if (!Array.isArray(required)) delete root.required;
+  else if (!areNames) root.required = required.filter((name) => typeof name === "string");
+  return root;
+}
+
+function isSchema(value: unknown): boolean {
+  return isJsonObject(value) || typeof value === "boolean";
+}
+
+/** Fields that a definition of any kind may lack. Official clients refuse a list in which one is `null`. */
+const OPTIONAL_FIELDS: readonly string[] =
+  "title description icons annotations outputSchema execution _meta mimeType size arguments".split(" ");
+
+/** Without optional fields that say nothing clients can read, where that changes nothing about the tool itself. */
+function withoutUnreadable(definition: JsonObject): JsonObject {
+  const { icons, execution, annotations, arguments: args } = definition;
+  const unreadable = OPTIONAL_FIELDS.filter((key) => definition[key] === null);
+  if (icons !== undefined && !(Array.isArray(icons) && icons.every(isIcon))) unreadable.push("icons");
+  if (execution !== undefined && !isJsonObject(execution)) unreadable.push("execution");
+  const hints = isJsonObject(annotations) ? Object.entries(annotations) : [];
+  const readable = hints.filter(isReadableHint);
+  const holedArguments = Array.isArray(args) && args.some((each) => isJsonObject(each) && hasNull(each));
+  if (unreadable.length === 0 && readable.length === hints.length && !holedArguments) return definition;
+  const rest = Object.fromEntries(Object.entries(definition).filter(([key]) => !unreadable.includes(key)));
+  if (readable.length < hints.length) rest.annotations = Object.fromEntries(readable);
+  if (holedArguments) rest.arguments = args.map((each: unknown) => (isJsonObject(each) ? withoutNulls(each) : each));
+  return rest;
+}
+
+function hasNull(value: JsonObject): boolean {
+  return Object.values(value).includes(null);
+}
+
+function withoutNulls(value: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== null));
+}
+
+function isIcon(icon: unknown): boolean {
+  return isJsonObject(icon) && typeof icon.src === "string";
+}
+
+function isReadableHint([key, value]: [string, unknown]): boolean {
+  if (value === null) return false;
+  if (key === "title") return typeof value === "string";
+  return !/^(?:readOnly|destructive|idempotent|openWorld)Hint$/.test(key) || typeof value === "boolean";
 }
 
 function faultOfSchema(key: "inputSchema" | "outputSchema", { [key]: schema }: JsonObject): string | undefined {
@@ -147,7 +211,7 @@ function faultOfSchema(key: "inputSchema" | "outputSchema", { [key]: schema }: J
 }
 
 function faultOfArguments(given: unknown): string | undefined {
-  if (given === undefined || given === null) return undefined;
+  if (given === undefined) return undefined;
   if (!Array.isArray(given)) return `arguments is ${typeName(given)}, not a list`;
   const nameless = given.some((argument) => !isJsonObject(argument) || typeof argument.name !== "string");
   return nameless ? "an argument has no name" : undefined;

@@ -198,13 +198,13 @@ A config of these programs can be given with \`--config\` or listed in \`import\
 
 Server entries may have other programs' keys, in \`toolcrib.json\` too: \`type\`, \`streamable-http\` and \`streamableHttp\`,
 \`serverUrl\`, \`httpUrl\`, \`baseUrl\`, \`workingDir\`, \`workingDirectory\`, \`connectionTimeoutMs\`, \`requestTimeoutMs\`,
-\`allowedAgentRoles\`, \`restartOnCrash\`, \`maxRestarts\`, \`disabled\`, \`isActive\`, \`disabledTools\`, \`includeTools\`,
+\`oauth\`, \`allowedAgentRoles\`, \`restartOnCrash\`, \`maxRestarts\`, \`disabled\`, \`isActive\`, \`disabledTools\`, \`includeTools\`,
 \`excludeTools\`, a list under \`tools\`, \`\${env:X}\`, a \`command\` as a list, \`servers\` with \`inputs\`, and \`env\` and
 \`headers\` as lists of name and value. Tools in \`autoApprove\` or \`alwaysAllow\` run without a question, the server's other tools ask; an
 empty list says nothing. With keys of Cline or Gemini CLI beside it, \`timeout\` is that of a call, as it is there. In the files of other
 programs an id that is not valid here is changed, with a warning.
 
-A server of \`toolcrib.json\` whose entry has a key that is not known is not started, and \`toolcrib status\` says why: the key may have been
+A server of \`toolcrib.json\` whose entry has a key that is not known, or keys that contradict each other, is not started, and \`toolcrib status\` says why: the key may have been
 meant to narrow what the server does. Other servers are not affected.`;
 
 const CHECKS = `## What is warned about

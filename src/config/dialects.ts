@@ -172,7 +172,7 @@ function adaptClaudeEntry(raw: JsonObject, at: ConfigPath, reader: EntryReader, 
   return entry;
 }
 
-/** `timeout` is the time of a call in Cline (seconds) and Gemini CLI (milliseconds), not that of connecting. */
+/** `timeout` is the time of a call in Cline (seconds), Gemini CLI, Kiro and Amazon Q (milliseconds), not that of connecting. */
 function adaptTimeout(entry: JsonObject, at: ConfigPath, reader: EntryReader): void {
   const timeout = entry["timeout"];
   if (typeof timeout !== "number") return;
@@ -188,7 +188,7 @@ function adaptTimeout(entry: JsonObject, at: ConfigPath, reader: EntryReader): v
   if (cline && timeout <= MAX_CLINE_TIMEOUT_SECONDS) {
     entry["toolTimeout"] ??= timeout * 1000;
     reader.warn([...at, "timeout"], "adapted", `timeout is read as ${timeout} seconds for a call, as Cline does`);
-  } else if (gemini) entry["toolTimeout"] ??= timeout;
+  } else if (gemini || cline) entry["toolTimeout"] ??= timeout;
   else return;
   delete entry["timeout"];
 }

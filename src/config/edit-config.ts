@@ -102,9 +102,10 @@ export async function setEnabled(
   return edit(file, options, (text, servers) => {
     const entry = requireServer(file, id, servers);
     // A file shared with another program keeps that program's word, so that both see the change.
-    if (Object.hasOwn(entry, "disabled")) return setProperty(text, ["mcpServers", id, "disabled"], !enabled);
-    if (enabled && !Object.hasOwn(entry, "enabled")) return text;
-    return setProperty(text, ["mcpServers", id, "enabled"], enabled);
+    const words = Object.entries({ disabled: !enabled, isActive: enabled, enabled });
+    const written = words.filter(([word]) => Object.hasOwn(entry, word));
+    if (written.length === 0) return enabled ? text : setProperty(text, ["mcpServers", id, "enabled"], false);
+    return written.reduce((draft, [word, value]) => setProperty(draft, ["mcpServers", id, word], value), text);
   });
 }
 

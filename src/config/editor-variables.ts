@@ -24,6 +24,8 @@ const EXPANDED = [
   "workingDir",
   "workingDirectory",
   "headers",
+  "auth",
+  "oauth",
   "transport",
   "sandbox",
 ];

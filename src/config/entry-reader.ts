@@ -1,11 +1,13 @@
 /** From a server entry of any program to a ServerSpec: foreign names of keys and foreign forms of values. */
 import { dirname, posix } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import type { ClientId } from "../clients/agent-client.ts";
+
 import { isJsonObject, type JsonObject } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
 import { type ServerEntry, ServerEntrySchema, ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
 import { type ToolRules } from "../model/tool-rules.ts";
-import { type ConfigDocument, type ConfigPath, renderDiagnostic } from "./config-document.ts";
+import { type ConfigDocument, type ConfigPath, formatPath, renderDiagnostic } from "./config-document.ts";
 import { serverProblems, serverWarnings } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { validateConfig } from "./validate-config.ts";
@@ -79,7 +81,10 @@ export class EntryReader {
     const { output, problems, warnings } = validateConfig(this.document, path, value, ServerEntrySchema, entryNode());
     const unknown = this.#dialect === "toolcrib" ? warnings.filter(({ code }) => code === "unknown_key") : [];
     this.warnings.push(...warnings.filter((warning) => !unknown.includes(warning)));
-    this.problems.push(...problems, ...unknown.map(asUnusable));
+    this.problems.push(
+      ...problems,
+      ...unknown.map((each) => asUnusable(each, formatPath(this.document.writtenPath(path)))),
+    );
     if (output === undefined || unknown.length > 0) return undefined;
     const wrong = serverProblems(this.document, path, output);
     this.problems.push(...wrong);
@@ -158,9 +163,17 @@ export class EntryReader {
   }
 }
 
-/** A key that is not acted on may have been meant to narrow what the server does. */
-export function asUnusable(unknown: Diagnostic): Diagnostic {
-  return { ...unknown, severity: "error", message: unknown.message.replace(/ is ignored$/, "") };
+/**
+ * A key that is not acted on may have been meant to narrow what the server does.
+ *
+ * @param entry Path of the server's entry.
+ */
+export function asUnusable(unknown: Diagnostic, entry: string): Diagnostic {
+  const key = unknown.path.slice(entry.length + 1);
+  if (!Object.hasOwn(KEY_ALIASES, key) || key === "oauth")
+    return { ...unknown, severity: "error", message: unknown.message.replace(/ is ignored$/, "") };
+  const message = `"${key}" contradicts another key of this server`;
+  return { ...unknown, severity: "error", message, hint: "remove one of them" };
 }
 
 /** `env.inherit` as a list is not a variable but a key of the entry. */
@@ -178,13 +191,14 @@ type Note = (path: (string | number)[], message: string) => void;
 /** Patterns that together match every tool, and nothing else. */
 export const ALL_TOOLS: readonly string[] = ["readOnly", "writes"];
 
-type Rename = (draft: JsonObject, value: unknown, note: Note) => void;
+/** @param written The key as the entry has it. */
+type Rename = (draft: JsonObject, value: unknown, note: Note, written: string) => void;
 
 /** Keys with no meaning here: display, features of editors and shops. */
 const IGNORED_KEYS = new Set(
-  `$schema approvalMode autoStart category comment _comment description dev disabledReason displayName extensionName
-  faviconUrl gallery homepage icon iconPath iconUrl icons id installSource logoUrl note notes provider providerUrl
-  registryUrl repository source supportsParallelToolCalls title version`.split(/\s+/),
+  `$schema _meta approvalMode author autoStart category comment _comment description dev disabledReason displayName extensionName
+  faviconUrl fromGalleryId gallery homepage icon iconPath iconUrl icons id installSource keywords license logoUrl metadata
+  note notes provider providerUrl registryUrl repository source supportsParallelToolCalls title version`.split(/\s+/),
 );
 
 const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
@@ -194,32 +208,39 @@ const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse" | "">> = {
   "streamable-http": "http",
   streamablehttp: "http",
   streamable_http: "http",
+  streamable: "http",
   sse: "sse",
   // Says only that there is a url.
   remote: "",
 };
 
-const KEY_ALIASES: Readonly<Record<string, Rename>> = {
+/** Other names of our own keys, or what they become. */
+const KEY_ALIASES: Readonly<Record<string, string | Rename>> = {
   type: setTransport,
   transportType: setTransport,
   transport: setTransport,
-  serverUrl: (draft, value) => setDefault(draft, "url", value),
-  baseUrl: (draft, value) => setDefault(draft, "url", value),
-  httpUrl(draft, value) {
-    setDefault(draft, "url", value);
-    setDefault(draft, "transport", "http");
+  serverUrl: "url",
+  baseUrl: "url",
+  // In Gemini CLI it comes before `url`.
+  httpUrl(draft, value, _note, written) {
+    draft["url"] = value;
+    setDefault(draft, "transport", "http", written);
   },
-  workingDir: (draft, value) => setDefault(draft, "cwd", value),
-  workingDirectory: (draft, value) => setDefault(draft, "cwd", value),
-  environment: (draft, value, note) => setDefault(draft, "env", textRecord(value, "environment", note)),
+  workingDir: "cwd",
+  workingDirectory: "cwd",
+  working_directory: "cwd",
+  environment: (draft, value, note, written) => setDefault(draft, "env", textRecord(value, written, note), written),
   env: (draft, value, note) => void (draft["env"] = textRecord(value, "env", note)),
   headers: (draft, value, note) => void (draft["headers"] = textRecord(value, "headers", note)),
-  http_headers: (draft, value, note) => setDefault(draft, "headers", textRecord(value, "http_headers", note)),
+  http_headers: (draft, value, note, written) =>
+    setDefault(draft, "headers", textRecord(value, written, note), written),
   args: (draft, value, note) => void (draft["args"] = textList(value, "args", note)),
-  connectionTimeoutMs: (draft, value) => setDefault(draft, "timeout", value),
-  connectTimeoutMs: (draft, value) => setDefault(draft, "timeout", value),
-  requestTimeoutMs: (draft, value) => setDefault(draft, "toolTimeout", value),
-  toolTimeoutMs: (draft, value) => setDefault(draft, "toolTimeout", value),
+  connectionTimeoutMs: "timeout",
+  connectTimeoutMs: "timeout",
+  requestTimeoutMs: "toolTimeout",
+  toolTimeoutMs: "toolTimeout",
+  auth: setAuth,
+  oauth: setAuth,
   allowedAgentRoles: setRoles,
   allowedRoles: setRoles,
   restartOnCrash(draft, value) {
@@ -227,8 +248,10 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   },
   maxRestarts: (draft, value) => setRestart(draft, "max", value),
   restartDelayMs: (draft, value) => setRestart(draft, "initialDelay", value),
-  disabled: (draft, value) => setDefault(draft, "enabled", typeof value === "boolean" ? !value : value),
-  isActive: (draft, value) => setDefault(draft, "enabled", value),
+  disabled: (draft, value, _note, written) =>
+    setDefault(draft, "enabled", typeof value === "boolean" ? !value : value, written),
+  isActive: "enabled",
+  start_on_launch: "autoConnect",
   // Read when all other rules are there.
   autoApprove: () => {},
   alwaysAllow: () => {},
@@ -237,25 +260,36 @@ const KEY_ALIASES: Readonly<Record<string, Rename>> = {
   excludeTools: (draft, value) => addRules(draft, "deny", value),
   includeTools: (draft, value) => addRules(draft, "allow", value),
   enabledTools: (draft, value) => addRules(draft, "allow", value),
+  enabled_tools: (draft, value) => addRules(draft, "allow", value),
 };
 
 /** Keys of the entry that say something to another program and nothing here. */
 export function findIgnoredKeys(raw: JsonObject): string[] {
   const isTrust = (key: string): boolean => key === "trust" && typeof raw[key] === "boolean";
-  return Object.keys(raw).filter((key) => (IGNORED_KEYS.has(key) && key !== "id") || isTrust(key));
+  return Object.keys(raw).filter((key) => (isIgnored(key, raw[key]) && key !== "id") || isTrust(key));
+}
+
+/** JSON has no comments, so that people write them as keys. */
+function isIgnored(key: string, value: unknown): boolean {
+  return IGNORED_KEYS.has(key) || (typeof value === "string" && /^(?:_|#|\/\/)/.test(key));
 }
 
 export function renameKeys(raw: JsonObject, note: Note): JsonObject {
   const draft: JsonObject = {};
   // Own names first: where a file has both, the foreign one does not override.
-  const entries = Object.entries(raw).filter(([key, value]) => value !== null && !IGNORED_KEYS.has(key));
+  const entries = Object.entries(raw).filter(([key, value]) => value !== null && !isIgnored(key, value));
   for (const [key, value] of entries) if (!Object.hasOwn(KEY_ALIASES, key)) draft[key] = value;
   // Copilot CLI: a list of the tools that are offered.
   if (Array.isArray(draft["tools"])) {
     if (draft["tools"].includes("*")) delete draft["tools"];
     else draft["tools"] = { allow: draft["tools"] };
   }
-  for (const [key, value] of entries) if (Object.hasOwn(KEY_ALIASES, key)) KEY_ALIASES[key]?.(draft, value, note);
+  const isOwn = ([key]: [string, unknown]): boolean => Object.hasOwn(ServerEntrySchema.shape, key);
+  for (const [key, value] of [...entries.filter(isOwn), ...entries.filter((entry) => !isOwn(entry))]) {
+    const alias = Object.hasOwn(KEY_ALIASES, key) ? KEY_ALIASES[key] : undefined;
+    if (typeof alias === "string") setDefault(draft, alias, value, key);
+    else alias?.(draft, value, note, key);
+  }
   setApproved(draft, [raw["autoApprove"], raw["alwaysAllow"]].flat());
   splitCommand(draft);
   return draft;
@@ -272,20 +306,59 @@ export function writtenKey(raw: JsonObject, key: string): string {
   return Object.keys(raw).find(isSource) ?? key;
 }
 
-function setDefault(draft: JsonObject, key: string, value: unknown): void {
-  if (draft[key] === undefined) draft[key] = value;
+/** Keys of our own of which several foreign ones are parts. */
+const JOINED_KEYS = ["tools", "restart"];
+
+/** The entry with the given keys under our own names: under another one, a key that is set beside it would contradict it. */
+export function withOwnNames(entry: JsonObject, keys: readonly string[]): JsonObject {
+  const others = Object.keys(entry).filter((key) => {
+    if (!Object.hasOwn(KEY_ALIASES, key) || Object.hasOwn(ServerEntrySchema.shape, key)) return false;
+    const meant = Object.keys(renameKeys({ [key]: entry[key] }, () => {}));
+    return meant.some((own) => keys.includes(own) && !JOINED_KEYS.includes(own));
+  });
+  if (others.length === 0) return entry;
+  const [renamed, rest] = [true, false].map((isOther) =>
+    Object.fromEntries(Object.entries(entry).filter(([key]) => others.includes(key) === isOther)),
+  );
+  return { ...rest, ...renameKeys(renamed ?? {}, () => {}) };
 }
 
-function setTransport(draft: JsonObject, value: unknown): void {
+/** A key that contradicts another one stays under its own name, which is reported: neither can be known to be meant. */
+function setDefault(draft: JsonObject, key: string, value: unknown, written: string): void {
+  if (draft[key] === undefined) draft[key] = value;
+  else if (key !== written && !isDeepStrictEqual(draft[key], value)) draft[written] = value;
+}
+
+function setTransport(draft: JsonObject, value: unknown, _note: Note, written: string): void {
   const transport = typeof value === "string" ? TRANSPORTS[value.toLowerCase()] : undefined;
   if (transport === "") return;
   // An unknown word stays, for the message that says what is allowed.
-  setDefault(draft, "transport", transport ?? value);
+  setDefault(draft, "transport", transport ?? value, written);
 }
 
-function setRoles(draft: JsonObject, value: unknown): void {
+/** Cursor's `auth`, and the `oauth` of Claude Code, Gemini CLI and others: a login with a client that was registered by hand. */
+function setAuth(draft: JsonObject, value: unknown, _note: Note, written: string): void {
+  const isCursors = isJsonObject(value) && value["type"] === undefined && value["CLIENT_ID"] !== undefined;
+  if (!isJsonObject(value) || (written === "auth" && !isCursors) || value["enabled"] === false) {
+    draft[written] = value;
+    return;
+  }
+  const { CLIENT_ID, CLIENT_SECRET, callbackPort, enabled: _enabled, scopes, ...rest } = value;
+  const auth: JsonObject = { type: "oauth", ...rest };
+  for (const [key, given] of Object.entries({
+    clientId: CLIENT_ID,
+    clientSecret: CLIENT_SECRET,
+    redirectPort: callbackPort,
+  }))
+    if (given !== undefined) auth[key] ??= given;
+  if (scopes !== undefined)
+    auth["scopes"] = typeof scopes === "string" ? scopes.split(/[\s,]+/).filter(Boolean) : scopes;
+  setDefault(draft, "auth", auth, written);
+}
+
+function setRoles(draft: JsonObject, value: unknown, _note: Note, written: string): void {
   if (Array.isArray(value) && value.includes("*")) return;
-  setDefault(draft, "roles", value);
+  setDefault(draft, "roles", value, written);
 }
 
 function setRestart(draft: JsonObject, key: string, value: unknown): void {
@@ -323,7 +396,7 @@ function splitCommand(draft: JsonObject): void {
   const command = draft["command"];
   if (isJsonObject(command) && typeof command["path"] === "string") {
     draft["command"] = command["path"];
-    for (const key of ["args", "env"]) if (command[key] !== undefined) setDefault(draft, key, command[key]);
+    for (const key of ["args", "env"]) if (command[key] !== undefined) setDefault(draft, key, command[key], key);
     return;
   }
   if (!Array.isArray(command) || command.length === 0) return;

@@ -146,10 +146,10 @@ function readToolcribFile(
   const inEntries = (found: readonly Diagnostic[]): boolean =>
     found.every((problem) => entries.some((entry) => entry.contains(problem)));
   /** Gives the entries what is in them, and returns the rest. */
-  const share = (found: readonly Diagnostic[], as = (each: Diagnostic) => each): Diagnostic[] =>
+  const share = (found: readonly Diagnostic[], as = (each: Diagnostic, _entry: string) => each): Diagnostic[] =>
     found.filter((each) => {
       const entry = entries.find((one) => one.contains(each));
-      entry?.problems.push(as(each));
+      entry?.problems.push(as(each, entry.at));
       return entry === undefined;
     });
 
@@ -207,11 +207,11 @@ function readToolcribFile(
 class FileEntry {
   readonly path: ConfigPath;
   readonly problems: Diagnostic[] = [];
-  readonly #at: string;
+  readonly at: string;
 
   constructor(document: ConfigDocument, path: ConfigPath) {
     this.path = path;
-    this.#at = formatPath(document.writtenPath(path));
+    this.at = formatPath(document.writtenPath(path));
   }
 
   /** The role whose server it is. */
@@ -220,7 +220,7 @@ class FileEntry {
   }
 
   contains({ path }: Diagnostic): boolean {
-    return path === this.#at || path.startsWith(`${this.#at}.`) || path.startsWith(`${this.#at}[`);
+    return path === this.at || path.startsWith(`${this.at}.`) || path.startsWith(`${this.at}[`);
   }
 }
 

@@ -194,10 +194,10 @@ export class Hub {
   }
 
   #capability(name: string, session: Session): Capability | undefined {
-    const { catalog, searchTools } = this.#wiring.pathFor(session);
+    const { catalog, searchTools, localTool } = this.#wiring.pathFor(session);
     return (
       searchTools?.target(session, { kind: "tool", name, arguments: {} })?.capability ??
-      catalog.find(name) ??
+      localTool(session, name, catalog.find(name)) ??
       catalog.findPrompt(name) ??
       catalog.findResource(name)?.capability
     );

@@ -12,6 +12,7 @@ import type { Secrets } from "../secrets/secrets.ts";
 import type { EraMemory } from "./era-memory.ts";
 import type { AddressPolicy } from "./http/address-policy.ts";
 import type { WireCredentials } from "./http/http-client.ts";
+import type { SandboxDeps } from "./sandbox/sandbox-settings.ts";
 import type { PidRecords } from "./stdio/pid-records.ts";
 import type { ServerLog } from "./stdio/server-log.ts";
 import type { Wire } from "./wire.ts";
@@ -50,7 +51,7 @@ export interface ConnectionDeps {
   /** Where remote servers may be; anywhere if absent. */
   readonly reach?: AddressPolicy;
   /** Needed to make sandboxes; without it a spec with a sandbox is refused. */
-  readonly sandboxes?: { readonly home: string; readonly containers: () => ContainersConfig };
+  readonly sandboxes?: Pick<SandboxDeps, "home" | "userHome"> & { readonly containers: () => ContainersConfig };
   /** Whose credentials it uses, where each user has a connection of their own. */
   readonly user?: string;
   /** Whose it is, where each session has a connection of its own. */

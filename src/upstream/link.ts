@@ -155,7 +155,7 @@ async function openInTime(wire: Wire, deadline: number, deps: ConnectionDeps, si
     await wire.open(AbortSignal.any([signal, late.signal]));
   } catch (error) {
     if (!late.signal.aborted || signal.aborted) throw error;
-    throw new ToolcribError("timeout", "The server could not be reached in time.", {
+    throw new ToolcribError("timeout", `It could not be reached within ${wait / 1000} s.`, {
       details: { sent: false },
       cause: error,
     });

@@ -85,6 +85,25 @@ describe("quarantine", () => {
       { type: "object", anyOf: [{ required: ["a"] }] },
       { anyOf: [{ required: ["a"] }] },
     ],
+    [
+      "a list as properties",
+      { type: "object", properties: [] },
+      { type: "object" },
+      { type: "object", properties: [] },
+    ],
+    [
+      "properties that are not schemas",
+      { type: "object", properties: { any: true, text: "string" } },
+      { type: "object", properties: { any: true, text: {} } },
+      { type: "object", properties: { any: true, text: "string" } },
+    ],
+    [
+      "required that is not a list of names",
+      { type: "object", required: [1, "a"] },
+      { type: "object", required: ["a"] },
+      { type: "object", required: [1, "a"] },
+    ],
+    ["true as required", { type: "object", required: true }, { type: "object" }, { type: "object", required: true }],
   ])("[whole-06a] a tool with %s is offered with an object schema", (_, inputSchema, offered, original) => {
     const given = { name: "x", inputSchema, _meta: { "example.com/kept": 1 } };
     const catalog = catalogOf({ tools: [asTool(given)] });
@@ -96,11 +115,45 @@ describe("quarantine", () => {
     });
   });
 
+  it("[whole-06c] optional fields that clients cannot read are left out", () => {
+    const inputSchema = { type: "object" };
+    const given = {
+      tools: [
+        {
+          name: "nulls",
+          inputSchema,
+          description: null,
+          annotations: null,
+          outputSchema: null,
+          _meta: null,
+          other: null,
+        },
+        {
+          name: "wrong",
+          inputSchema,
+          icons: "i.png",
+          execution: [],
+          annotations: { readOnlyHint: "true", title: "T" },
+        },
+        { name: "output", inputSchema, outputSchema: { properties: [] } },
+      ].map(asTool),
+      resources: [{ uri: "file:///a", name: "a", mimeType: null, size: null } as never],
+      prompts: [{ name: "p", description: null, arguments: [{ name: "a", required: null }] } as never],
+    };
+    const catalog = catalogOf(given);
+    expect(catalog.quarantined()).toEqual([]);
+    const { tools, resources, prompts } = catalog.snapshot();
+    expect([...tools, ...resources, ...prompts].map(({ definition }) => definition)).toEqual([
+      { name: "nulls", inputSchema, other: null },
+      { name: "wrong", inputSchema, annotations: { title: "T" } },
+      { name: "output", inputSchema, outputSchema: { type: "object" } },
+      { uri: "file:///a", name: "a" },
+      { name: "p", arguments: [{ name: "a" }] },
+    ]);
+  });
+
   it("takes what is unusual but usable", () => {
-    const odd = [
-      { name: "nulls", inputSchema: { type: "object" }, description: null, annotations: null, outputSchema: null },
-      { name: "weird ☃ name", inputSchema: { type: "object", properties: { format: { type: "string" } } } },
-    ];
+    const odd = [{ name: "weird ☃ name", inputSchema: { type: "object", properties: { format: { type: "string" } } } }];
     const catalog = catalogOf({ tools: odd.map(asTool) });
     expect(catalog.quarantined()).toEqual([]);
     expect(catalog.snapshot().tools.map((one) => one.definition)).toEqual(odd);

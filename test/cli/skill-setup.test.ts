@@ -193,6 +193,11 @@ describe("[whole-20a] required servers are checked strictly", () => {
       "- {name: a, url: 'https://x.example', transport: carrier-pigeon}",
       /INVALID_VALUE .*transport/,
     ],
+    [
+      "a parameter's text that is a number",
+      "- {name: a, command: '${P}', parameters: {P: {description: 5}}}",
+      /INVALID_TYPE .*P\.description" must be text, not a number/,
+    ],
     ["a number", "- 7", /INVALID_TYPE/],
     ["a port that is none", "- {name: a, docker: {image: x, port: 99999}}", /INVALID_VALUE .*port/],
   ])("%s is an error, or a warning with --warn-only", async (_what, item, told) => {
@@ -251,6 +256,23 @@ if (word === "run") { console.error("Error: OCI permission denied"); process.exi
     expect(added).toContain(`"image":"acme/reports","write":["${place.dir}"]`);
   });
 
+  it("[whole-21b] a trial start is refused Toolcrib's own folder, as every start is", async () => {
+    const place = furnished();
+    const version = JSON.stringify({ Client: { Version: "4.3.1", APIVersion: "4.3.1", OsArch: "linux/amd64" } });
+    addProgram(place, "podman", `if (process.argv[2] === "version") console.log(${JSON.stringify(version)});`);
+    const config = { mcpServers: {}, workspaceDir: place.home };
+    put(join(place.toolcribHome, "toolcrib.json"), JSON.stringify(config));
+    const text = `requires-mcp-servers:
+  - name: reports
+    docker: { image: acme/reports }
+    args: ["\${WORKSPACE}"]`;
+    put(join(place.dir, "reports/SKILL.md"), skillText("reports", text));
+    const done = await run(place, ["install", "reports", "--with-mcp", "--yes"]);
+    expect(done.code).not.toBe(0);
+    expect(done.stderr).toContain(`the program would see Toolcrib's own folder ${place.toolcribHome}`);
+    expect(await serversOf(place)).toEqual([]);
+  });
+
   it("GitHub's token is taken under either name", async () => {
     const place = furnished();
     put(join(place.dir, "git/SKILL.md"), skillText("git", "requires-mcp-servers: [github]"));
@@ -273,9 +295,11 @@ describe("[whole-22a] descriptions that YAML would cut", () => {
     expect(imported).toMatchObject([{ description, warnings: [{ code, line: 3 }] }]);
   });
 
-  it("a block without its last brace is read, with a warning", async () => {
+  it.each([
+    ["JSON", 'metadata: {"openclaw": {"requires": {"bins": ["toolcrib-none"]}}'],
+    ["YAML", "metadata: {openclaw: {requires: {bins: [toolcrib-none]}}"],
+  ])("a block of %s without its last brace is read, with a warning", async (_what, front) => {
     const place = furnished();
-    const front = 'metadata: {"openclaw": {"requires": {"bins": ["toolcrib-none"]}}';
     put(join(place.dir, "own/SKILL.md"), skillText("own", front));
     const { imported } = (await run(place, ["import", "own", "--dry-run", "--json"])).json<{ imported: unknown[] }>();
     expect(imported).toMatchObject([

@@ -110,6 +110,25 @@ describe("[spine-19c] editing a config file", () => {
     expect(readdirSync(place.dir)).toEqual(["toolcrib.json"]);
   });
 
+  it("[whole-01b] enables and disables in the words of the entry, and mends words that contradict each other", async () => {
+    const place = new Workplace();
+    const entries = { a: { isActive: false }, b: { disabled: true, enabled: true }, c: { disabled: false } };
+    const mcpServers = Object.fromEntries(
+      Object.entries(entries).map(([id, rest]) => [id, { command: "npx", ...rest }]),
+    );
+    const file = place.write("toolcrib.json", { mcpServers });
+    await setEnabled(file, "a", true);
+    await setEnabled(file, "b", true);
+    await setEnabled(file, "c", false);
+    const { servers } = await place.load({ file });
+    expect(servers.map(({ enabled, problem }) => [enabled, problem])).toEqual([
+      [true, undefined],
+      [true, undefined],
+      [false, undefined],
+    ]);
+    expect(read(file)).not.toMatch(/"c".*"enabled"/s);
+  });
+
   it("[whole-01d] removes an entry that is not an object, and does not enable it", async () => {
     const place = new Workplace();
     const file = place.write(

@@ -54,6 +54,24 @@ const SNIPPETS: readonly Row[] = [
   ],
   ["${userHome}", one({ command: "${userHome}/bin/server" }), { command: "/home/somebody/bin/server" }],
   ["a name and a description", one({ ...npx("x"), name: "Nice", description: "What it does" }), { name: "Nice" }],
+  [
+    "a login with a client of one's own",
+    one({
+      url: "https://h.example/mcp",
+      auth: { CLIENT_ID: "${env:ID}", CLIENT_SECRET: "${env:S}", scopes: ["read"] },
+    }),
+    { auth: { type: "oauth", clientId: "${ID}", clientSecret: "${S}", scopes: ["read"] } },
+  ],
+  [
+    "oauth of Claude Code",
+    one({ type: "http", url: "https://h.example/mcp", oauth: { clientId: "1", callbackPort: 3118, scopes: "a b" } }),
+    { auth: { type: "oauth", clientId: "1", redirectPort: 3118, scopes: ["a", "b"] } },
+  ],
+  [
+    "oauth of Gemini CLI",
+    one({ httpUrl: "https://h.example/mcp", oauth: { enabled: true } }),
+    { auth: { type: "oauth" } },
+  ],
   // Windsurf
   ["serverUrl", one({ serverUrl: "https://mcp.example.com/mcp" }), { url: "https://mcp.example.com/mcp" }],
   ["disabled", one({ ...npx("x"), disabled: true }), { enabled: false }],
@@ -71,11 +89,17 @@ const SNIPPETS: readonly Row[] = [
   ],
   ["streamable-http", one({ type: "streamable-http", url: "https://h.example/mcp" }), { transport: "http" }],
   ["transportType", one({ ...npx("x"), transportType: "stdio" }), { transport: "stdio" }],
+  ["timeout in milliseconds", one({ ...npx("x"), disabled: false, timeout: 120_000 }), { toolTimeout: 120_000 }],
   // Gemini CLI
   [
     "httpUrl",
     one({ httpUrl: "https://h.example/mcp", timeout: 5000 }),
     { url: "https://h.example/mcp", toolTimeout: 5000 },
+  ],
+  [
+    "httpUrl before url",
+    one({ url: "https://h.example/sse", httpUrl: "https://h.example/mcp" }),
+    { url: "https://h.example/mcp", transport: "http" },
   ],
   ["trust", one({ ...npx("x"), trust: true }), { trust: "untrusted" }],
   [
@@ -117,6 +141,18 @@ const SNIPPETS: readonly Row[] = [
     { $schema: "https://s.example/x.json", ...one({ ...npx("x"), icon: "i.png", version: "1" }) },
     { command: "npx" },
   ],
+  [
+    "Warp",
+    one({ ...npx("x"), working_directory: "/srv", start_on_launch: false }),
+    { cwd: "/srv", autoConnect: false },
+  ],
+  ["streamable", one({ type: "streamable", url: "https://h.example/mcp" }), { transport: "http" }],
+  ["enabled_tools", one({ ...npx("x"), enabled_tools: ["get"] }), { tools: { allow: ["get"] } }],
+  [
+    "comments",
+    one({ "//": "needs Node", _comment: "and a token", _meta: {}, license: "MIT", ...npx("x") }),
+    { command: "npx" },
+  ],
   // VS Code
   ["servers", { servers: { it: { type: "stdio", ...npx("x") } } }, { command: "npx" }],
   [
@@ -156,6 +192,42 @@ describe("snippets of servers' READMEs in toolcrib.json", () => {
     const entry = { ...npx("x"), includeTools: ["read", "write"], autoApprove: ["read"] };
     const { servers } = await place.load({ file: place.write("toolcrib.json", one(entry)) });
     expect(servers[0]?.tools).toEqual({ allow: ["read", "write"], ask: ["read", "write", "!read"] });
+  });
+
+  it.each<[string, JsonObject]>([
+    ["disabled", { ...npx("x"), enabled: true, disabled: true }],
+    ["disabled", { ...npx("x"), disabled: "yes", enabled: true }],
+    ["type", { ...npx("x"), type: "stdio", transport: "sse" }],
+    ["workingDir", { ...npx("x"), workingDir: "/srv", cwd: "/tmp" }],
+    ["environment", { ...npx("x"), environment: { A: "1" }, env: { A: "2" } }],
+    ["serverUrl", { url: "https://one.example/mcp", serverUrl: "https://two.example/mcp" }],
+  ])("[whole-01b] %s that contradicts another key stops its server only", async (key, entry) => {
+    const place = new Workplace();
+    const file = place.write("toolcrib.json", { mcpServers: { fine: npx("x"), it: entry } });
+    const { servers } = await place.load({ file });
+    expect(servers.map(({ problem }) => problem === undefined)).toEqual([true, false]);
+    expect(servers[1]?.problem).toContain(`mcpServers.it.${key}: "${key}" contradicts another key of this server`);
+  });
+
+  it("[whole-01b] a key inside of another one contradicts none", async () => {
+    const place = new Workplace();
+    const entry = { ...npx("x"), sandbox: { kind: "bubblewrap", type: "docker" } };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", one(entry)) });
+    expect(servers[0]?.problem).toContain('unknown key "type"');
+  });
+
+  it("[whole-01b] the same said twice is no contradiction", async () => {
+    const place = new Workplace();
+    const entry = {
+      type: "http",
+      transport: "streamable-http",
+      url: "https://h.example/mcp",
+      enabled: true,
+      disabled: false,
+    };
+    const { servers } = await place.load({ file: place.write("toolcrib.json", one(entry)) });
+    expect(servers).toMatchObject([{ transport: "http", enabled: true }]);
+    expect(servers[0]?.problem).toBeUndefined();
   });
 
   it("[whole-01b] a key with a dot stops its server too", async () => {

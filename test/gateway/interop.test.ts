@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { MAIN, PATIENT } from "../support/main-program.ts";
 import { runProgram } from "../support/run-program.ts";
 import { everything } from "../support/servers.ts";
+import { openGateway } from "./gateway.ts";
 import { ASKED, judge, type Judged, newClient, oldClient } from "./judged-client.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -113,4 +114,33 @@ describe("[gate-17a] mcporter", () => {
     expect(called).toContain("Echo: from mcporter");
     expect(read).toContain("demo://resource");
   });
+});
+
+it("[whole-06c] an official client of 1.x lists everything beside definitions that it cannot read", async () => {
+  const object = { type: "object" };
+  const tools = [
+    { name: "php", inputSchema: { type: "object", properties: [] } },
+    { name: "rust", inputSchema: { type: "object", properties: { value: true, never: false } } },
+    { name: "python", inputSchema: object, title: null, description: null, annotations: null, outputSchema: null },
+    { name: "list", inputSchema: object, outputSchema: { type: "array", items: { type: "string" } } },
+    { name: "hints", inputSchema: object, icons: "i.png", annotations: { readOnlyHint: "true" } },
+    { name: "plain", inputSchema: object },
+  ];
+  const resources = [{ uri: "file:///a", name: "a", mimeType: null }];
+  const prompts = [{ name: "p", arguments: [{ name: "a", description: null }] }];
+  writeFileSync(join(dir, "script.json"), JSON.stringify({ tools, resources, prompts }));
+  const server = join(ROOT, "test/fixtures/scripted-server.mjs");
+  const odd = { command: process.execPath, args: [server, join(dir, "script.json")] };
+  const gateway = await openGateway({ mcpServers: { odd } });
+  try {
+    const client = await oldClient(new OldHttp(new URL(`${gateway.url}/mcp`)));
+    expect(await client.tools()).toEqual(tools.map(({ name }) => `odd__${name}`));
+    expect(await client.resources()).toEqual(["file:///a"]);
+    await client.close();
+    const modern = await newClient(new NewHttp(new URL(`${gateway.url}/mcp`)), "auto");
+    expect(await modern.tools()).toHaveLength(tools.length);
+    await modern.close();
+  } finally {
+    await gateway[Symbol.asyncDispose]();
+  }
 });

@@ -126,7 +126,8 @@ async function answerList(
 ): Promise<Encoded> {
   refuseCursor(params, method);
   const isWhole = await listed();
-  const bytes = listBytes(capabilities());
+  const list = capabilities();
+  const bytes = listBytes(era === "modern" ? list : asLegacyList(list));
   return encodeResultText(id, `{${era === "modern" ? cacheFields(isWhole) : ""}"${key}":`, bytes, "}");
 }
 
@@ -391,6 +392,44 @@ export interface IncomingRequest {
   readonly roundToken?: (() => ProgressToken | undefined) | undefined;
   /** Replaces the source's error, if the call failed for a reason that only the door knows. */
   readonly failureOverride?: (() => RpcError | undefined) | undefined;
+}
+
+const legacyLists = new WeakMap<readonly Capability[], readonly Capability[]>();
+
+/**
+ * Official clients for versions before 2026-07-28 refuse the whole list for an output schema that is not that of an object, and
+ * for `true` as the schema of a parameter, which Rust's servers write.
+ */
+function asLegacyList(capabilities: readonly Capability[]): readonly Capability[] {
+  let list = legacyLists.get(capabilities);
+  if (list === undefined) {
+    const adapted = capabilities.map(asLegacy);
+    list = adapted.every((each, index) => each === capabilities[index]) ? capabilities : adapted;
+    legacyLists.set(capabilities, list);
+  }
+  return list;
+}
+
+function asLegacy(capability: Capability): Capability {
+  if (capability.kind !== "tool") return capability;
+  const { definition } = capability;
+  const { outputSchema, ...rest } = definition;
+  const inputSchema = withoutBooleans(rest.inputSchema);
+  const output = outputSchema?.["type"] === "object" ? withoutBooleans(outputSchema) : undefined;
+  if (inputSchema === rest.inputSchema && output === outputSchema) return capability;
+  return { ...capability, definition: { ...rest, inputSchema, ...(output && { outputSchema: output }) } };
+}
+
+function withoutBooleans(schema: JsonObject): JsonObject {
+  const entries = isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+  if (!entries.some(([, property]) => typeof property === "boolean")) return schema;
+  const properties = entries.map(([name, property]) => [name, asObjectSchema(property)]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
+function asObjectSchema(schema: unknown): unknown {
+  if (typeof schema !== "boolean") return schema;
+  return schema ? {} : { not: {} };
 }
 
 /** A short list costs memory too. */

@@ -22,6 +22,7 @@ import { ServerConnections } from "../servers/server-connections.ts";
 import { ServerLogins } from "../servers/server-logins.ts";
 import { SubscriptionRenewal } from "../servers/subscription-renewal.ts";
 import type { ConfiguredParts, HubBase } from "./open-base.ts";
+import { toolcribHome } from "../../config/find-config.ts";
 import { configuredWorkspace, ownSessionOptions } from "./hub-sessions.ts";
 import { trustedSources } from "./wiring.ts";
 
@@ -147,7 +148,7 @@ function connectionDeps(
     offers: ALL_CAPABILITIES,
     workspaceRoots: workspace === undefined ? [] : [rootFor(resolve(workspace))],
     clientVersion: VERSION,
-    sandboxes: { home, containers: () => current.config.config.containers },
+    sandboxes: { home, userHome: toolcribHome(env), containers: () => current.config.config.containers },
     idleClient: (server, user, session) => connectionSettings.idleClient?.(server, user, session),
     guarded: (server, client) =>
       guardedIdleClient(

@@ -1,6 +1,6 @@
 /** Partial changes of a server's entry. */
 import { createHash } from "node:crypto";
-import { findIgnoredKeys, renameKeys } from "../../config/entry-reader.ts";
+import { findIgnoredKeys, renameKeys, withOwnNames } from "../../config/entry-reader.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import { MASK } from "../../secrets/mask.ts";
@@ -20,7 +20,8 @@ export function mergeEntry(entry: JsonObject, updates: JsonObject): JsonObject {
   // A list of allowed tools, as another program has it, would be replaced with all that it allows.
   const isList = Array.isArray(entry["tools"]) && isJsonObject(renamed["tools"]);
   const ours = isList ? { ...entry, ...renameKeys({ tools: entry["tools"] }, () => {}) } : entry;
-  const merged = mergeObjects(ours, renamed);
+  const changed = [...Object.keys(renamed), ...removed.map(([key]) => key)];
+  const merged = mergeObjects(withOwnNames(ours, changed), renamed);
   for (const path of removed) removePath(merged, path);
   return merged;
 }

@@ -54,11 +54,16 @@ export function readEntry(entry: Entry, firstLine: number, warnings: ReadWarning
   }
   if (!TEXT_KEYS.has(entry.key.toLowerCase())) {
     const missing = missingBrackets(spaced.lines);
-    const closed = missing === "" ? undefined : readFlow([...spaced.lines, missing]);
-    if (closed !== undefined) {
+    if (missing !== "") {
       const message = `"${abbreviate(entry.key)}" lacks ${missing} at its end, which is added.`;
-      warnings.add("BRACKET_MISSING", message, firstLine);
-      return { value: closed };
+      const closed = readFlow([...spaced.lines, missing]);
+      if (closed !== undefined) {
+        warnings.add("BRACKET_MISSING", message, firstLine);
+        return { value: closed };
+      }
+      // Words without quotes are YAML, and not JSON5.
+      const asYaml = attempt([...spaced.lines, `  ${missing}`], [{ code: "BRACKET_MISSING", message, index: 0 }]);
+      if (asYaml !== undefined) return asYaml;
     }
     for (const steps of [[untab], [untab, quoteValues], [untab, reindent], [untab, quoteValues, reindent]]) {
       const { lines, repairs } = applyRepairs(steps, entry.lines);

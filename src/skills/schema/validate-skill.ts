@@ -128,7 +128,8 @@ function serverProblems(value: unknown): SchemaProblem[] {
   });
 }
 
-function issueProblems(issue: z.core.$ZodIssue, above: readonly string[], server: JsonObject): SchemaProblem[] {
+/** @param value What is at `above`, where the path of the issue starts. */
+function issueProblems(issue: z.core.$ZodIssue, above: readonly string[], value: unknown): SchemaProblem[] {
   const path = [...above, ...issue.path.map(String)];
   const shown = path.map(abbreviate).join(".");
   if (issue.code === "unrecognized_keys") {
@@ -138,17 +139,17 @@ function issueProblems(issue: z.core.$ZodIssue, above: readonly string[], server
       path: [...path, key],
     }));
   }
+  const found = valueAt(value, issue.path);
   if (issue.code === "invalid_union") {
     // What is wrong inside of the form that was meant says more than that no form fits.
     const inner = issue.errors.flat().filter((each) => each.path.length > 0 || each.code === "unrecognized_keys");
-    if (inner.length > 0) return inner.slice(0, 1).flatMap((each) => issueProblems(each, path, server));
-    return [wrongType(valueAt(server, issue.path), path, "of another type")];
+    if (inner.length > 0) return inner.slice(0, 1).flatMap((each) => issueProblems(each, path, found));
+    return [wrongType(found, path, "of another type")];
   }
   if (issue.code === "invalid_type") {
-    const value = valueAt(server, issue.path);
-    if (value === undefined) return [{ code: "MISSING_FIELD", message: `"${shown}" is missing.`, path }];
+    if (found === undefined) return [{ code: "MISSING_FIELD", message: `"${shown}" is missing.`, path }];
     return [
-      wrongType(value, path, TYPE_NAMES[issue.expected] ?? (issue.expected === "record" ? "a map" : issue.expected)),
+      wrongType(found, path, TYPE_NAMES[issue.expected] ?? (issue.expected === "record" ? "a map" : issue.expected)),
     ];
   }
   return [{ code: "INVALID_VALUE", message: `"${shown}": ${issue.message}.`, path }];

@@ -58,13 +58,13 @@ function checkFolder(cwd: string, own: string | null | undefined): void {
 /** All of them checked, folders before what is in them, so that the closer name decides. */
 export function checkedMounts(
   named: readonly NamedPath[],
-  { home, env }: Pick<SandboxDeps, "home" | "env">,
+  { home, userHome = home, env }: Pick<SandboxDeps, "home" | "userHome" | "env">,
 ): SandboxMount[] {
   const writable = named.filter((each) => each.writable).map(({ path }) => realPath(path));
   const chosen = new Map<string, SandboxMount>();
   for (const each of named) {
     const { path } = each;
-    checkNamedPath(each, home);
+    for (const folder of new Set([home, userHome])) checkNamedPath(each, folder);
     checkNoSettings(each);
     checkNoCode(each, env);
     checkNoLink(each, writable);

@@ -28,7 +28,8 @@ export function specSandbox(spec: ServerSpec, { sandboxes, env }: ConnectionDeps
     const message = "Its sandbox cannot be made: this program has no sandbox settings.";
     throw notSent("invalid_config", message, "Give the connection `sandboxes`.");
   }
-  const deps = { home: sandboxes.home, env, containers: sandboxes.containers() };
+  const { home, userHome } = sandboxes;
+  const deps = { home, userHome, env, containers: sandboxes.containers() };
   return { settings, baseDir, deps, open: (warn) => openSandbox(settings, { ...deps, warn }) };
 }
 

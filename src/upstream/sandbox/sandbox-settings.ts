@@ -81,6 +81,8 @@ export interface SandboxSettings {
 export interface SandboxDeps {
   /** Toolcrib's own folder, which no sandbox may see: it holds secrets. */
   readonly home: string;
+  /** That of the user, if the hub has another one, as it has for a trial of servers. No sandbox may see it either. */
+  readonly userHome?: string;
   /** The hub's environment, in which programs are looked up. */
   readonly env: NodeJS.ProcessEnv;
   readonly containers: ContainersConfig;

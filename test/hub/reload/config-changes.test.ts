@@ -437,6 +437,13 @@ describe("entries with wrong values", () => {
     expect(readFileSync(file, "utf8")).toBe(before);
   });
 
+  it("[whole-01b] a key that is set takes the place of another program's word for it", async () => {
+    const hub = await start("", `, "workingDir": "/", "connectTimeoutMs": 9000, "isActive": false`);
+    expect((await write(hub, change("git", { cwd: "/tmp", timeout: null, enabled: true }))).saved).toBe(true);
+    expect(hub.config.servers[0]).toMatchObject({ id: "git", cwd: "/tmp", timeout: 30_000, enabled: true });
+    expect(readFileSync(file, "utf8")).not.toMatch(/workingDir|connectTimeoutMs|isActive/);
+  });
+
   it("[whole-01d] a list of allowed tools, as other programs have it, stays beside a rule of ours", async () => {
     const hub = await start("", `, "tools": ["pull", "log"]`);
     await write(hub, change("git", { tools: { deny: ["log"] } }));

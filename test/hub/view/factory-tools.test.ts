@@ -65,6 +65,17 @@ describe("[whole-08a] tools of factories", () => {
     expect(listed(reviewer)).not.toContain("late");
   });
 
+  it("are explained to the session that has them", async () => {
+    const rules = { ...roles, reviewer: { tools: { ask: ["approve"] } } };
+    hub = await createHub({ roles: rules }, { registry: registryOf() });
+    const reviewer = hub.openSession({ role: "reviewer" });
+    expect(hub.explain("approve", reviewer)?.decision).toMatchObject({ verdict: "ask", rule: { level: "role" } });
+    expect((await hub.explain({ name: "approve", session: reviewer }))?.decision.verdict).toBe("ask");
+    expect(hub.explain("approve")).toBeUndefined();
+    expect(hub.explain("write", hub.openSession({ role: "strict" }))?.decision.verdict).toBe("deny");
+    expect(hub.explain("write", hub.openSession({ role: "reader" }))).toBeUndefined();
+  });
+
   it("are listed so for MCP clients", async () => {
     const { door } = await doorOn({ roles }, { registry: registryOf() });
     const names = async (role: string): Promise<string[]> => {
