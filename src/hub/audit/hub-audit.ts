@@ -9,7 +9,7 @@ import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
 import type { Config } from "../../model/config.ts";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { asSentence, asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { maskCredentials } from "../../secrets/mask.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
@@ -144,7 +144,7 @@ export interface HubAuditOptions {
   readonly log: AuditLog;
   readonly clock: Clock;
   /** Undefined for a hub without one. */
-  readonly store: (Omit<AuditStore, "audit"> & Pick<Store, "settings">) | undefined;
+  readonly store: Omit<AuditStore, "audit"> | undefined;
   readonly keeper: AuditKeeping;
   readonly recording: Recording;
   readonly warn: (message: string) => void;
@@ -201,15 +201,14 @@ export class HubAudit {
   }
 
   /** Writes a record of something that was done, other than a call. */
-  note(record: Omit<EventRecord, "time">): void {
-    const { log, clock } = this.#options;
-    log.event({ ...record, time: new Date(clock.now()).toISOString() });
+  note(record: EventRecord): void {
+    this.#options.log.event(record);
   }
 
   async verify(): Promise<AuditVerdict> {
     const { dir, log, store, keeper } = this.#options;
     log.flush();
-    return verdictOf(await keeper.verify(store === undefined ? undefined : await hasWrittenHere(dir, store)));
+    return verdictOf(await keeper.verify(await hasWrittenHere(dir, store)));
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
@@ -290,7 +289,7 @@ export class HubAudit {
       const { message } = asToolcribError(error);
       // A thread that is ended while it waits for a database leaves the rest to the next hub.
       if (!this.#isFailing && this.#closed === undefined)
-        warn(`Audit records could not be put into the store: ${message}. They stay in ${dir} until they can be.`);
+        warn(`Audit records could not be put into the store: ${asSentence(message)} They stay in ${dir} until they can be.`);
       this.#isFailing = true;
       this.#again(RETRY_MS);
       throw error;

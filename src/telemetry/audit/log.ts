@@ -119,7 +119,7 @@ export class AuditLog implements AuditSink {
     this.#body = { ...all, salt: randomBytes(16).toString("hex") };
     this.fileBytes = Math.min(MAX_FILE_BYTES, Math.floor(maxBytes / FILES_PER_LOG));
     const note = (event: string, details: Readonly<Record<string, unknown>>): void => {
-      if (!this.#closed) this.event({ time: this.#now(), event, details });
+      if (!this.#closed) this.event({ event, details });
     };
     this.#heads = new HeadKeeper({ dir, chain: this.chain, clock, keys, note, onProblem });
     if (openLogs.size === 0) process.on("exit", closeLogs);
@@ -176,7 +176,7 @@ export class AuditLog implements AuditSink {
 
   withhold(callId: string): void {
     this.#begun.delete(callId);
-    this.event({ time: this.#now(), event: WITHHELD, callId });
+    this.event({ event: WITHHELD, callId });
   }
 
   decision(record: DecisionRecord): void {
@@ -185,7 +185,7 @@ export class AuditLog implements AuditSink {
   }
 
   event(record: EventRecord): void {
-    this.#add(() => eventBody(record, this.#body));
+    this.#add(() => eventBody(record, this.#now(), this.#body));
     this.#flushSoon();
   }
 
@@ -309,7 +309,7 @@ export class AuditLog implements AuditSink {
   #writeWaiting(): void {
     if (this.#lostUntold > 0) {
       const details = { count: this.#lostUntold };
-      const body = eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body);
+      const body = eventBody({ event: "audit.lost", details }, this.#now(), this.#body);
       this.#bodies.splice(this.#written, 0, body);
       this.#waitingLength += body.length;
       this.#lostUntold = 0;
@@ -436,7 +436,7 @@ export class AuditLog implements AuditSink {
       const victims = filesToPrune(listFiles(dir), own.name, bounds);
       for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
         const some = victims.slice(from, from + PRUNED_PER_RECORD);
-        this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
+        this.#append({ type: "pruned", time: this.#now(), files: some.map((victim) => seenFile(victim)) });
         this.#heads.prune(some.map(({ name }) => name));
         for (const victim of some) rmSync(victim.path, { force: true });
       }
@@ -496,7 +496,7 @@ function seenFiles(dir: string, chain: string, others: readonly AuditFile[]): Se
     .filter(([other, { file }]) => other !== chain && !names.has(file))
     .slice(-MAX_SEEN)
     .map(([, { file, seq, hash }]) => ({ file, seq, hash }));
-  return [...elsewhere, ...others.slice(-MAX_SEEN).map(seenFile)];
+  return [...elsewhere, ...others.slice(-MAX_SEEN).map((other) => seenFile(other))];
 }
 
 /** A file that this process appends to. */

@@ -218,7 +218,7 @@ describe("[speed-02b] the log is kept by a thread of its own", () => {
     const settings = { get: async () => undefined, setOnce: async () => log.chain } as unknown as Store["settings"];
     const recording = unrecorded(log, systemClock);
     const audit = new HubAudit({
-      ...{ dir: place.dir, log, clock: systemClock, store: { settings }, keeper: thread, recording, warn },
+      ...{ dir: place.dir, log, clock: systemClock, store: { kind: "sqlite", settings }, keeper: thread, recording, warn },
     });
     onTestFinished(() => audit.close());
     await expect(audit.flush()).rejects.toMatchObject({ name: "ToolcribError" });
