@@ -84,7 +84,7 @@ export function asToolcribError(thrown: unknown): ToolcribError {
 /** With its period, for a message that another sentence follows. */
 export function asSentence(text: string): string {
   const trimmed = text.trimEnd();
-  return trimmed.endsWith(".") ? trimmed : `${trimmed}.`;
+  return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
 }
 
 /** An error in one line, with its hint. */

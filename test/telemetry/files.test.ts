@@ -3,14 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type AuditFile,
-  endsOf,
-  fileName,
-  filesToPrune,
-  isInUse,
-  listFiles,
-} from "../../src/telemetry/audit/files.ts";
+import { type AuditFile, endsOf, fileName, filesToPrune, isInUse, listFiles } from "../../src/telemetry/audit/files.ts";
 import { openLine, parseLine, sealLine } from "../../src/telemetry/audit/line.ts";
 import { AuditPlace, numbered } from "./audit-place.ts";
 

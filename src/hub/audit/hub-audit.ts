@@ -260,15 +260,13 @@ export class HubAudit {
   /** A run that has begun may have passed what was written since; one that waits will see it. */
   #takeIn(): Promise<void> {
     if (this.#options.store === undefined) return Promise.resolve();
-    if (this.#next !== undefined) return this.#next;
-    const next = this.#running
+    this.#next ??= this.#running
       .catch(() => {})
       .then(() => {
         this.#next = undefined;
         return this.#run();
       });
-    this.#running = this.#next = next;
-    return next;
+    return (this.#running = this.#next);
   }
 
   async #run(): Promise<void> {
@@ -286,10 +284,10 @@ export class HubAudit {
       this.#isFailing = false;
       this.#again(againMs);
     } catch (error) {
-      const { message } = asToolcribError(error);
+      const reason = asSentence(asToolcribError(error).message);
       // A thread that is ended while it waits for a database leaves the rest to the next hub.
       if (!this.#isFailing && this.#closed === undefined)
-        warn(`Audit records could not be put into the store: ${asSentence(message)} They stay in ${dir} until they can be.`);
+        warn(`Audit records could not be put into the store: ${reason} They stay in ${dir} until they can be.`);
       this.#isFailing = true;
       this.#again(RETRY_MS);
       throw error;

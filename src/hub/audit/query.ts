@@ -40,7 +40,11 @@ export function withTimes<Input extends Pick<AuditWish, "since" | "until">>(inpu
 }
 
 /** @param kept Has the files that are not in the folder. */
-export async function pageOf(dir: string, kept: KeptLog | undefined, query: AuditQuery): Promise<OutputOf<"listAudit">> {
+export async function pageOf(
+  dir: string,
+  kept: KeptLog | undefined,
+  query: AuditQuery,
+): Promise<OutputOf<"listAudit">> {
   const { limit, cursor, order = "newest" } = query;
   const after = cursor === undefined ? undefined : readCursor<[string, string, number]>(cursor, ["", "", 0]);
   const page: ReadEntry[] = [];

@@ -445,7 +445,8 @@ class Judge {
     const { part } = header;
     if (before === undefined) {
       if (part === 0 || this.#prunedHashes.has(header.prev) || this.#isPruned(name)) return [];
-      return [problem(name, "removed", `${part === 1 ? "the file before this one is" : `${part} files before this one are`} missing`)];
+      const missing = part === 1 ? "the file before this one is" : `${part} files before this one are`;
+      return [problem(name, "removed", `${missing} missing`)];
     }
     const { last } = before;
     if (before.header !== undefined && before.header.key !== header.key)
