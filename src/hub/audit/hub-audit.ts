@@ -299,7 +299,7 @@ export class HubAudit {
     const { dir, log, store } = this.#options;
     if (this.#knowsBefore || store === undefined || log.currentFile === undefined) return;
     const first = await store.settings.setOnce(journalKey(dir), log.chain);
-    if (first !== log.chain && !this.#knowsBefore) log.expectHeads();
+    if (first !== log.chain && !this.#knowsBefore) log.expectHeads(first);
     this.#knowsBefore = true;
   }
 

@@ -12,8 +12,8 @@ import { type AnyRecord, type HeaderRecord, isStoredType, type SeenFile } from "
 const MAX_LINE_BYTES = 128 * 1024;
 /** The pids of another machine say nothing here; its files count as in use until they have rested this long. */
 const FOREIGN_REST_MS = 24 * 60 * 60 * 1000;
-/** Far more than it takes. */
-const HEAD_MS = 5000;
+/** Far more than it takes a process to write down its head after its first record. */
+export const HEAD_MS = 5000;
 /** Commands write one small file each. */
 export const MAX_FILES = 10_000;
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -8,7 +8,17 @@ import { ChurnMap } from "../../base/maps.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
-import { type AuditFile, fileName, filesToPrune, hasRested, listFiles, MAX_FILES, seenFile } from "./files.ts";
+import {
+  type AuditFile,
+  endsOf,
+  fileName,
+  filesToPrune,
+  hasRested,
+  HEAD_MS,
+  listFiles,
+  MAX_FILES,
+  seenFile,
+} from "./files.ts";
 import { HeadKeeper, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { sealLine } from "./line.ts";
@@ -86,6 +96,7 @@ export class AuditLog implements AuditSink {
   #file: OpenFile | undefined;
   #part = 0;
   #recordsInFile = 0;
+  #firstStart = 0;
   #lastStart = -1;
   #place: ChainPlace = { seq: 0, prev: null };
   /**
@@ -141,9 +152,12 @@ export class AuditLog implements AuditSink {
     return this.#file?.name;
   }
 
-  /** There are chains from before this process that must have left their heads. */
-  expectHeads(): void {
-    this.#heads.expectOthers();
+  /** This chain was the first in the folder, so there are heads to be found, unless it began at the same moment as this one. */
+  expectHeads(chain: string): void {
+    const { dir } = this.#options;
+    const first = listFiles(dir).find((file) => file.chain === chain);
+    const isFirstPart = first !== undefined && endsOf(first.path).header?.part === 0;
+    if (!isFirstPart || this.#firstStart - first.start > HEAD_MS) this.#heads.expectOthers();
   }
 
   /**
@@ -378,6 +392,7 @@ export class AuditLog implements AuditSink {
     if (this.#part === 0 && others.some((other) => hasRested(other))) this.#heads.expectOthers();
     const file = new OpenFile(dir, fileName(start, pid, this.chain));
     this.#file = file;
+    if (this.#part === 0) this.#firstStart = start;
     this.#lastStart = start;
     this.#recordsInFile = 0;
     try {
