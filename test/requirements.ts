@@ -553,6 +553,7 @@ export const REQUIREMENTS = {
     "What a call's record tells is written before it happens: the begin before anything is sent, the end before the answer.",
   "speed-02b": "The audit log is taken into the store, searched and verified by a thread of its own.",
   "speed-03a": "Records of sessions are written in batches, away from the event loop.",
+  "speed-03b": "What other threads write to the database does not wake the event loop page by page.",
   "speed-03c":
     "Approvals that are asked or answered at once are written in few transactions, and all of them are kept.",
   "house-12a": "ARCHITECTURE.md is one page and lists every folder.",

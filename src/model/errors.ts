@@ -81,6 +81,12 @@ export function asToolcribError(thrown: unknown): ToolcribError {
   return new ToolcribError("internal", message, { cause: thrown });
 }
 
+/** With its period, for a message that another sentence follows. */
+export function asSentence(text: string): string {
+  const trimmed = text.trimEnd();
+  return /[.!?]$/.test(trimmed) ? trimmed : `${trimmed}.`;
+}
+
 /** An error in one line, with its hint. */
 export function errorText({ code, message, hint }: ErrorObject): string {
   return hint === undefined ? `${code}: ${message}` : `${code}: ${message} ${hint}`;

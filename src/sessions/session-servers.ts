@@ -1,7 +1,7 @@
 /** The servers of one session: which there are, and what becomes of them when the client names others. */
 import { Emitter } from "../base/emitter.ts";
 import { type NamedServer, NamePattern } from "../catalog/naming.ts";
-import { ToolcribError } from "../model/errors.ts";
+import { asSentence, ToolcribError } from "../model/errors.ts";
 import type { Result } from "../model/protocol.ts";
 import type { ServerInfo, ServerState } from "../model/server-state.ts";
 import type { Definitions, Source, Use, UseContext } from "../model/source.ts";
@@ -366,10 +366,6 @@ export class SessionServer {
     const message = `The server "${this.name}" ${what}`;
     this.#events.tell({ level, server: this.name, message, hint });
   }
-}
-
-function asSentence(sentence: string): string {
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
 }
 
 interface CappedSourceEvents {

@@ -3,15 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  type AuditFile,
-  fileName,
-  filesToPrune,
-  headerOf,
-  isInUse,
-  lastRecord,
-  listFiles,
-} from "../../src/telemetry/audit/files.ts";
+import { type AuditFile, endsOf, fileName, filesToPrune, isInUse, listFiles } from "../../src/telemetry/audit/files.ts";
 import { openLine, parseLine, sealLine } from "../../src/telemetry/audit/line.ts";
 import { AuditPlace, numbered } from "./audit-place.ts";
 
@@ -65,14 +57,14 @@ describe("[guard-18a] files", () => {
     log.flush();
     const path = join(place.dir, place.files()[0] ?? "");
     writeFileSync(path, `${readFileSync(path, "utf8")}{"torn`);
-    expect(lastRecord(path)).toMatchObject({ type: "call", name: "n3", seq: 3 });
-    expect(headerOf(path)).toMatchObject({
+    expect(endsOf(path).last).toMatchObject({ type: "call", name: "n3", seq: 3 });
+    expect(endsOf(path).header).toMatchObject({
       part: 0,
       seq: 0,
       prev: null,
       process: { pid: process.pid, host: hostname() },
     });
-    expect(lastRecord(join(place.dir, "absent"))).toBeUndefined();
+    expect(endsOf(join(place.dir, "absent"))).toEqual({});
     log.close();
   });
 

@@ -7,30 +7,31 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
+import type { OutputOf } from "../../contract/operations.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
-import { asToolcribError, type ErrorObject } from "../../model/errors.ts";
+import { asSentence, asToolcribError, type ErrorObject } from "../../model/errors.ts";
 import type { StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
   blockOf,
+  endsIn,
   endsLine,
+  endsOf,
   isInUse,
   linesOf,
   listFiles,
   listLog,
   type LogFile,
   MAX_FILES,
-  mayGrow,
   readBytes,
   readText,
   seenFile,
   Surplus,
 } from "../../telemetry/audit/files.ts";
 import type { AuditKeys } from "../../telemetry/audit/key.ts";
-import { parseLine } from "../../telemetry/audit/line.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
 import { type AuditReport, verifyAudit } from "../../telemetry/audit/verify.ts";
-import { type AuditPage, type AuditQuery, pageOf } from "./query.ts";
+import { type AuditQuery, pageOf } from "./query.ts";
 import { callOfLine, type StatsQuery, statsOf, sumsOfFiles } from "./stats.ts";
 
 /** Of one block, which is one transaction: a thousand lines. */
@@ -98,7 +99,7 @@ export class AuditKeeper {
     this.#options = options;
   }
 
-  async query(query: AuditQuery): Promise<AuditPage> {
+  async query(query: AuditQuery): Promise<OutputOf<"listAudit">> {
     const { dir, store } = this.#options;
     return pageOf(dir, await store?.(), query);
   }
@@ -141,8 +142,10 @@ export class AuditKeeper {
     if (isAll) this.#lastAll = clock.now();
     const failures: unknown[] = [];
     let [againMs, surplus]: [number, SeenFile[]] = [AGAIN_MS, []];
+    let store: StoredAudit | undefined;
     try {
-      const store = await this.#store();
+      store = await this.#options.store?.();
+      if (store === undefined) throw new Error("there is no store");
       const isQuiet = await this.#takeAll(store, isAll, failures);
       if (isAll && !this.#isClosing && failures.length < MAX_FAILURES)
         againMs = (await this.#sumUp(store)) ? SUM_PAUSE_MS : isQuiet ? RETENTION_MS : AGAIN_MS;
@@ -151,7 +154,7 @@ export class AuditKeeper {
     }
     try {
       // The folder must not grow without end either.
-      if (isAll && !this.#isClosing) surplus = await this.#retain(failures.length > 0);
+      if (isAll && !this.#isClosing) surplus = await this.#retain(store, failures.length > 0);
     } catch (error) {
       failures.push(error);
     }
@@ -231,25 +234,24 @@ export class AuditKeeper {
     } catch (error) {
       const { message } = asToolcribError(error);
       if (!this.#isMiscounting)
-        this.warn(`Calls could not be counted for the overview: ${message}. It is tried again.`);
+        this.warn(`Calls could not be counted for the overview: ${asSentence(message)} It is tried again.`);
       this.#isMiscounting = true;
     }
     return false;
   }
 
   /** The log stays within its size and age: whole files go, oldest first. */
-  async #retain(isFailing: boolean): Promise<SeenFile[]> {
+  async #retain(store: StoredAudit | undefined, isFailing: boolean): Promise<SeenFile[]> {
     const { clock, dir, fileBytes: reserve, maxBytes, maxDays } = this.#options;
     const isDue = this.#bytes + reserve > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
     if (!isDue && !isFailing) return [];
     // What cannot be asked now is looked at the next time.
-    const store = await this.#store().catch(() => undefined);
     const files = await listLog(dir, store).catch(() => listLog(dir));
     const now = Date.now();
     const surplus = new Surplus(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve, now });
     const victims: SeenFile[] = [];
     for (const file of files) {
-      const seen = surplus.includes(file) ? await this.#endOf(file, now) : undefined;
+      const seen = surplus.includes(file) ? await this.#endOf(file, store, now) : undefined;
       if (seen === undefined) continue;
       victims.push(seen);
       surplus.remove(file);
@@ -264,17 +266,9 @@ export class AuditKeeper {
   }
 
   /** The last record; undefined while a process may still write to the file. */
-  async #endOf(file: LogFile, now: number): Promise<SeenFile | undefined> {
-    if (file.isInFolder) return isInUse(file, now) ? undefined : seenFile(file);
-    const lines = linesOf(await (await this.#store()).textOf(file.name));
-    const [header, last] = [lines[0], lines.at(-1)].map((line) => parseLine(line ?? ""));
-    if (mayGrow(file, header?.type === "header" ? header : undefined, last, now)) return undefined;
-    return { file: file.name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
-  }
-
-  /** Nothing that needs it runs where there is none. */
-  #store(): Promise<StoredAudit> {
-    const { store } = this.#options;
-    return store === undefined ? Promise.reject(new Error("there is no store")) : store();
+  async #endOf(file: LogFile, store: StoredAudit | undefined, now: number): Promise<SeenFile | undefined> {
+    const { isInFolder, name, path } = file;
+    const ends = isInFolder ? endsOf(path) : endsIn(linesOf((await store?.textOf(name)) ?? ""));
+    return isInUse(file, now, ends) ? undefined : seenFile(file, ends);
   }
 }

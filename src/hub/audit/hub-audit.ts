@@ -9,7 +9,7 @@ import type { AuditVerdict } from "../../contract/activity-schemas.ts";
 import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { Stats } from "../../contract/stats-schemas.ts";
 import type { Config } from "../../model/config.ts";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { asSentence, asToolcribError, ToolcribError } from "../../model/errors.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { maskCredentials } from "../../secrets/mask.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
@@ -144,7 +144,7 @@ export interface HubAuditOptions {
   readonly log: AuditLog;
   readonly clock: Clock;
   /** Undefined for a hub without one. */
-  readonly store: (Omit<AuditStore, "audit"> & Pick<Store, "settings">) | undefined;
+  readonly store: Omit<AuditStore, "audit"> | undefined;
   readonly keeper: AuditKeeping;
   readonly recording: Recording;
   readonly warn: (message: string) => void;
@@ -201,15 +201,14 @@ export class HubAudit {
   }
 
   /** Writes a record of something that was done, other than a call. */
-  note(record: Omit<EventRecord, "time">): void {
-    const { log, clock } = this.#options;
-    log.event({ ...record, time: new Date(clock.now()).toISOString() });
+  note(record: EventRecord): void {
+    this.#options.log.event(record);
   }
 
   async verify(): Promise<AuditVerdict> {
     const { dir, log, store, keeper } = this.#options;
     log.flush();
-    return verdictOf(await keeper.verify(store === undefined ? undefined : await hasWrittenHere(dir, store)));
+    return verdictOf(await keeper.verify(await hasWrittenHere(dir, store)));
   }
 
   /** JSON, one entry and a line break each, the oldest first. */
@@ -261,15 +260,13 @@ export class HubAudit {
   /** A run that has begun may have passed what was written since; one that waits will see it. */
   #takeIn(): Promise<void> {
     if (this.#options.store === undefined) return Promise.resolve();
-    if (this.#next !== undefined) return this.#next;
-    const next = this.#running
+    this.#next ??= this.#running
       .catch(() => {})
       .then(() => {
         this.#next = undefined;
         return this.#run();
       });
-    this.#running = this.#next = next;
-    return next;
+    return (this.#running = this.#next);
   }
 
   async #run(): Promise<void> {
@@ -287,10 +284,10 @@ export class HubAudit {
       this.#isFailing = false;
       this.#again(againMs);
     } catch (error) {
-      const { message } = asToolcribError(error);
+      const reason = asSentence(asToolcribError(error).message);
       // A thread that is ended while it waits for a database leaves the rest to the next hub.
       if (!this.#isFailing && this.#closed === undefined)
-        warn(`Audit records could not be put into the store: ${message}. They stay in ${dir} until they can be.`);
+        warn(`Audit records could not be put into the store: ${reason} They stay in ${dir} until they can be.`);
       this.#isFailing = true;
       this.#again(RETRY_MS);
       throw error;
@@ -302,7 +299,7 @@ export class HubAudit {
     const { dir, log, store } = this.#options;
     if (this.#knowsBefore || store === undefined || log.currentFile === undefined) return;
     const first = await store.settings.setOnce(journalKey(dir), log.chain);
-    if (first !== log.chain && !this.#knowsBefore) log.expectHeads();
+    if (first !== log.chain && !this.#knowsBefore) log.expectHeads(first);
     this.#knowsBefore = true;
   }
 

@@ -1,6 +1,6 @@
 /** Queries of the log, and the pages that answer them. */
 import type { AuditEntry } from "../../contract/activity-schemas.ts";
-import type { CheckedInput } from "../../contract/operations.ts";
+import type { CheckedInput, OutputOf } from "../../contract/operations.ts";
 import type { KeptLog } from "../../model/audit-blocks.ts";
 import { compileGlob } from "../../policy/glob.ts";
 import { makeCursor, readCursor } from "../../store/page-cursor.ts";
@@ -39,13 +39,12 @@ export function withTimes<Input extends Pick<AuditWish, "since" | "until">>(inpu
   return { ...input, since: isoTime("since"), until: isoTime("until") };
 }
 
-export interface AuditPage {
-  readonly entries: AuditEntry[];
-  readonly nextCursor?: string | undefined;
-}
-
 /** @param kept Has the files that are not in the folder. */
-export async function pageOf(dir: string, kept: KeptLog | undefined, query: AuditQuery): Promise<AuditPage> {
+export async function pageOf(
+  dir: string,
+  kept: KeptLog | undefined,
+  query: AuditQuery,
+): Promise<OutputOf<"listAudit">> {
   const { limit, cursor, order = "newest" } = query;
   const after = cursor === undefined ? undefined : readCursor<[string, string, number]>(cursor, ["", "", 0]);
   const page: ReadEntry[] = [];
@@ -57,8 +56,8 @@ export async function pageOf(dir: string, kept: KeptLog | undefined, query: Audi
 }
 
 /** The record itself with its chain, so that it can be found again. */
-function shown({ chain, record: { origin, ...record } }: ReadEntry): AuditEntry {
-  return { ...record, ...(origin === undefined ? {} : { origin }), chain };
+function shown({ chain, record }: ReadEntry): AuditEntry {
+  return { ...record, chain };
 }
 
 function cursorOf(last: ReadEntry | undefined): string | undefined {

@@ -65,7 +65,7 @@ export class Recording {
     const span = { server, since, until: since + minutes * 60_000, by };
     this.#apply(span, () => {
       const origin = server === null ? undefined : { source: server, name: server };
-      note({ time: new Date(clock.now()).toISOString(), event: "recording.ended", origin });
+      note({ event: "recording.ended", origin });
     });
     nodes?.publish(TOPIC, { ...span });
   }

@@ -17,6 +17,7 @@ import {
 import { isLocalSource } from "../../model/capability.ts";
 import { describeBlock, formatBytes, truncateMiddle } from "../../model/content.ts";
 import {
+  asSentence,
   CHECK_BEFORE_RETRY,
   type ErrorObject,
   type Outcome,
@@ -357,11 +358,6 @@ function withUnknownOutcome({ use, begun, target }: CallContext, error: ErrorObj
     hint: advice,
     details: { ...details, outcome: "unknown" },
   };
-}
-
-function asSentence(text: string): string {
-  const trimmed = text.trimEnd();
-  return trimmed.endsWith(".") ? trimmed : `${trimmed}.`;
 }
 
 function boundedError(error: ErrorObject): ErrorObject {

@@ -202,12 +202,12 @@ export class Taints {
   }
 
   readonly #listener = async ({ key, taint, clearedAt }: TaintScope, cleared?: Clearance): Promise<void> => {
-    const { store, clock } = this.#options;
+    const { store } = this.#options;
     if (cleared !== undefined) {
       const { origins, ...by } = cleared;
       const memory = key?.startsWith(MEMORY) === true ? { memory: key.slice(MEMORY.length) } : {};
       const details = { ...memory, servers: origins.map(({ server }) => server) };
-      this.audit?.event({ time: new Date(clock.now()).toISOString(), event: "taint.cleared", ...by, details });
+      this.audit?.event({ event: "taint.cleared", ...by, details });
     }
     if (store === undefined || key === undefined) return;
     try {

@@ -56,7 +56,7 @@ export async function buildServers(
   const stderr = new ServerLog(redactor.mask);
   const catalog = new Catalog({ naming: config.config.tools.naming, servers: config.servers });
   const connectionSettings: ConnectionSettings = { logLevel: options.logLevel ?? "info", idleClient: undefined };
-  const reports = new DefinitionReports({ events, audit: auditLog, clock });
+  const reports = new DefinitionReports({ events, audit: auditLog });
   const oauth = new OAuth({ dir: join(home, "auth"), clock, redactor });
   const logins = new ServerLogins({
     ...{ oauth, clock, redactor },

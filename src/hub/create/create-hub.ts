@@ -130,7 +130,6 @@ async function startHub(
     pins: new HubPins({
       pins: () => definitions.pins,
       isThere: (id) => connections.get(parts.skills.serverOf(id) ?? id) !== undefined,
-      clock,
       audit: auditLog,
     }),
     imports: new SkillImports({

@@ -135,7 +135,7 @@ export async function applyConfig(base: HubBase, options: HubOptions): Promise<C
   });
   base.sessions.taints.audit = auditLog;
   cluster?.on("forged", (details) => {
-    auditLog.event({ time: new Date(clock.now()).toISOString(), event: "cluster.forged", details: { ...details } });
+    auditLog.event({ event: "cluster.forged", details: { ...details } });
   });
   return { config, stored, serverSecrets, importedSkills, userSkills, registry, plugins, auditLog, audit };
 }

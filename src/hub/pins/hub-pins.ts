@@ -1,5 +1,4 @@
 /** Pins for an operator: `hub.pins`. */
-import type { Clock } from "../../base/clock.ts";
 import type { PinInfo } from "../../contract/catalog-schemas.ts";
 import { ToolcribError } from "../../model/errors.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
@@ -11,7 +10,6 @@ interface HubPinsOptions {
   readonly pins: () => Pins;
   /** Whether a server of this id exists now. */
   readonly isThere: (server: string) => boolean;
-  readonly clock: Clock;
   readonly audit: Pick<AuditLog, "event">;
 }
 
@@ -97,10 +95,7 @@ export class HubPins {
   }
 
   #record(event: string, { server, kind, tool }: PinName, by: ChangedBy, more: Record<string, unknown> = {}): void {
-    const { audit, clock } = this.#options;
-    const time = new Date(clock.now()).toISOString();
-    audit.event({
-      time,
+    this.#options.audit.event({
       event,
       ...by,
       origin: { source: server, name: tool },

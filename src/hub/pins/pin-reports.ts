@@ -1,5 +1,4 @@
 /** Reports about pins and definitions: the events, their wording, and where they go. */
-import type { Clock } from "../../base/clock.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import { type DiffBudget, renderDiff } from "./definition-diff.ts";
 import type { Offered, PinComparison, PinKind, PinState } from "./pin-comparison.ts";
@@ -100,7 +99,6 @@ export function pinDiff(
 }
 
 export interface DefinitionReportsOptions {
-  readonly clock: Clock;
   readonly events: Emitter<HubEvents>;
   readonly audit: Pick<AuditLog, "event">;
 }
@@ -132,8 +130,7 @@ export class DefinitionReports {
   }
 
   record(event: string, origin: Origin | null, details: Record<string, unknown>): void {
-    const { audit, clock } = this.#options;
-    audit.event({ time: new Date(clock.now()).toISOString(), event, origin, details });
+    this.#options.audit.event({ event, origin, details });
   }
 }
 

@@ -13,6 +13,9 @@ export interface WatchOptions {
 const DEFAULT_DEBOUNCE_MS = 200;
 /** Where the system reports no changes, as when it can watch no more folders. */
 const POLL_MS = 2000;
+/** Events of other files in the same folders after which the folders are looked at once a second instead. */
+const MAX_OTHERS = 30;
+const REST_MS = 1000;
 
 /**
  * Calls `onChange` after the content of any of the files changed and came to rest. Editors replace files by renaming and
@@ -35,6 +38,7 @@ class FileWatcher {
   #reported: string;
   #seen: string;
   #stopTimer: (() => void) | undefined;
+  #others = 0;
   #closed = false;
 
   constructor(files: readonly string[], onChange: () => void, { clock, debounceMs }: WatchOptions) {
@@ -48,6 +52,7 @@ class FileWatcher {
       clock: this.#clock,
       onEvent: (folder, name) => {
         if (name === null || this.#concerns(folder, name)) this.#lookSoon();
+        else this.#passOver();
       },
       pollMs: POLL_MS,
       onPoll: () => {
@@ -72,6 +77,18 @@ class FileWatcher {
     });
   };
 
+  /** The database is in a watched folder too: each page that a thread writes to it would wake the event loop. */
+  #passOver(): void {
+    this.#others += 1;
+    if (this.#others < MAX_OTHERS || this.#closed || this.#stopTimer !== undefined) return;
+    this.#folders.follow(new Map());
+    this.#stopTimer = this.#clock.after(REST_MS, () => {
+      this.#stopTimer = undefined;
+      this.#others = 0;
+      this.#look();
+    });
+  }
+
   #look(): void {
     // Something may have happened in a folder that is watched only from now on.
     if (this.#watchFolders()) this.#lookSoon();
@@ -92,7 +109,7 @@ class FileWatcher {
     return this.#folders.follow(new Map(folders.map(({ path, inode }) => [path, inode])));
   }
 
-  /** Other files of a folder, such as a database that is written to all the time, are ignored. */
+  /** Other files of a folder do not count. */
   #concerns(folder: string, name: string): boolean {
     const names = this.#names.get(folder);
     return names === undefined || names.has(name) || names.has(ANY_NAME) || name === basename(folder);

@@ -17,6 +17,7 @@ const BLOCK_COLUMNS = [...FILE_COLUMNS, "firstLine"] as const;
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
   const callSums = new CallCounters(engine);
+  const blocksOf = (file: string) => db.selectFrom("auditBlocks").where("file", "=", file).orderBy("firstLine");
   const stored: StoredAudit = {
     append: (block) =>
       db.transaction().execute(async (trx) => {
@@ -74,15 +75,9 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       const all = db.selectFrom("auditBlocks").select(BLOCK_COLUMNS).orderBy("file").orderBy("firstLine");
       return (file === undefined ? all : all.where("file", "=", file)).execute();
     },
-    wholeBlocks: (file) =>
-      db
-        .selectFrom("auditBlocks")
-        .select([...BLOCK_COLUMNS, "text"])
-        .where("file", "=", file)
-        .orderBy("firstLine")
-        .execute(),
+    wholeBlocks: (file) => blocksOf(file).select(BLOCK_COLUMNS).select("text").execute(),
     async textOf(file, firstLine) {
-      const all = db.selectFrom("auditBlocks").select("text").where("file", "=", file).orderBy("firstLine");
+      const all = blocksOf(file).select("text");
       const rows = await (firstLine === undefined ? all : all.where("firstLine", "=", firstLine)).execute();
       return rows.map(({ text }) => text).join("");
     },

@@ -96,10 +96,11 @@ export function decisionBody(record: DecisionRecord, { redact, node }: BodyOptio
   return JSON.stringify({ type: "decision", ...subjectOf(record, redact), ...said, node });
 }
 
-export function eventBody(record: EventRecord, { redact, node }: BodyOptions): string {
-  const { name, origin, user, details, ...rest } = record;
+export function eventBody(record: EventRecord, now: string, { redact, node }: BodyOptions): string {
+  const { time = now, name, origin, user, details, ...rest } = record;
   return JSON.stringify({
     type: "event",
+    time,
     ...rest,
     name: name === undefined ? undefined : redact(clip(name)),
     origin: origin === undefined ? undefined : originOf(origin, redact),

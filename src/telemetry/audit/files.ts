@@ -12,8 +12,8 @@ import { type AnyRecord, type HeaderRecord, isStoredType, type SeenFile } from "
 const MAX_LINE_BYTES = 128 * 1024;
 /** The pids of another machine say nothing here; its files count as in use until they have rested this long. */
 const FOREIGN_REST_MS = 24 * 60 * 60 * 1000;
-/** Far more than it takes. */
-const HEAD_MS = 5000;
+/** Far more than it takes a process to write down its head after its first record. */
+export const HEAD_MS = 5000;
 /** Commands write one small file each. */
 export const MAX_FILES = 10_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -70,17 +70,24 @@ export function listFiles(dir: string): AuditFile[] {
   return files;
 }
 
-/** The last whole record; undefined where there is none that can be read. */
-export function lastRecord(path: string): AnyRecord | undefined {
-  // What is after the last newline is torn.
-  const lines = linesOf(readBytes(path, -MAX_LINE_BYTES)?.toString("utf8") ?? "");
-  return parseLine(lines.findLast((line) => line !== "") ?? "");
+/** The first and the last whole record of a file, as far as they can be read. */
+export interface FileEnds {
+  readonly header?: HeaderRecord | undefined;
+  readonly last?: AnyRecord | undefined;
 }
 
-export function headerOf(path: string): HeaderRecord | undefined {
-  const [first = ""] = linesOf(readBytes(path, 0, MAX_LINE_BYTES)?.toString("utf8") ?? "");
-  const record = parseLine(first);
-  return record?.type === "header" ? record : undefined;
+export function endsOf(path: string): FileEnds {
+  const lines = (from: number, to?: number): string[] => linesOf(readBytes(path, from, to)?.toString("utf8") ?? "");
+  return endsIn(lines(0, MAX_LINE_BYTES), lines(-MAX_LINE_BYTES));
+}
+
+/** @param last The last lines of the file, if not all of them are given. */
+export function endsIn(lines: readonly string[], last = lines): FileEnds {
+  const header = parseLine(lines[0] ?? "");
+  return {
+    header: header?.type === "header" ? header : undefined,
+    last: parseLine(last.findLast((line) => line !== "") ?? ""),
+  };
 }
 
 /**
@@ -151,16 +158,10 @@ export function hasRested(file: AuditFile): boolean {
 }
 
 /** Whether a process may still write to the file. In doubt it may. */
-export function isInUse(file: AuditFile, now: number): boolean {
-  return mayGrow(file, headerOf(file.path), lastRecord(file.path), now);
-}
-
-/** As `isInUse`, of a file whose first and last record are known. */
-export function mayGrow(
-  { pid, modified }: Pick<AuditFile, "pid" | "modified">,
-  header: HeaderRecord | undefined,
-  last: AnyRecord | undefined,
+export function isInUse(
+  { path, pid, modified }: Pick<AuditFile, "path" | "pid" | "modified">,
   now: number,
+  { header, last }: FileEnds = endsOf(path),
 ): boolean {
   if (last?.type === "closed" || last?.type === "rotated") return false;
   const host = header?.process.host ?? hostname();
@@ -168,9 +169,8 @@ export function mayGrow(
 }
 
 /** How a file is named in another chain, with the last record that it had. */
-export function seenFile(file: AuditFile): SeenFile {
-  const last = lastRecord(file.path);
-  return { file: file.name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
+export function seenFile({ name, path }: Pick<AuditFile, "name" | "path">, { last } = endsOf(path)): SeenFile {
+  return { file: name, seq: last?.seq ?? -1, hash: last?.hash ?? "" };
 }
 
 interface Bounds {

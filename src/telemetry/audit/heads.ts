@@ -8,7 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import { systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
-import { HEADS_LOST, KEYED } from "./record.ts";
+import { HEADS_LOST, KEYED, type SeenFile } from "./record.ts";
 
 const NAME = "heads.json";
 const VERSION = 1;
@@ -22,11 +22,7 @@ const LEFT_BEHIND_MS = 5000;
 const PAUSE_MS = 2;
 
 /** The last record that a chain is known to have had. */
-export interface ChainHead {
-  /** The file in which it stands. */
-  readonly file: string;
-  readonly seq: number;
-  readonly hash: string;
+export interface ChainHead extends SeenFile {
   readonly closed: boolean;
   /** Of a keyed chain: the id of its key. */
   readonly key?: string | undefined;

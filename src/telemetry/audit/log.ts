@@ -8,7 +8,17 @@ import { ChurnMap } from "../../base/maps.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
-import { type AuditFile, fileName, filesToPrune, hasRested, listFiles, MAX_FILES, seenFile } from "./files.ts";
+import {
+  type AuditFile,
+  endsOf,
+  fileName,
+  filesToPrune,
+  hasRested,
+  HEAD_MS,
+  listFiles,
+  MAX_FILES,
+  seenFile,
+} from "./files.ts";
 import { HeadKeeper, readHeads } from "./heads.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { sealLine } from "./line.ts";
@@ -86,6 +96,7 @@ export class AuditLog implements AuditSink {
   #file: OpenFile | undefined;
   #part = 0;
   #recordsInFile = 0;
+  #firstStart = 0;
   #lastStart = -1;
   #place: ChainPlace = { seq: 0, prev: null };
   /**
@@ -119,7 +130,7 @@ export class AuditLog implements AuditSink {
     this.#body = { ...all, salt: randomBytes(16).toString("hex") };
     this.fileBytes = Math.min(MAX_FILE_BYTES, Math.floor(maxBytes / FILES_PER_LOG));
     const note = (event: string, details: Readonly<Record<string, unknown>>): void => {
-      if (!this.#closed) this.event({ time: this.#now(), event, details });
+      if (!this.#closed) this.event({ event, details });
     };
     this.#heads = new HeadKeeper({ dir, chain: this.chain, clock, keys, note, onProblem });
     if (openLogs.size === 0) process.on("exit", closeLogs);
@@ -141,9 +152,12 @@ export class AuditLog implements AuditSink {
     return this.#file?.name;
   }
 
-  /** There are chains from before this process that must have left their heads. */
-  expectHeads(): void {
-    this.#heads.expectOthers();
+  /** This chain was the first in the folder, so there are heads to be found, unless it began at the same moment as this one. */
+  expectHeads(chain: string): void {
+    const { dir } = this.#options;
+    const first = listFiles(dir).find((file) => file.chain === chain);
+    const isFirstPart = first !== undefined && endsOf(first.path).header?.part === 0;
+    if (!isFirstPart || this.#firstStart - first.start > HEAD_MS) this.#heads.expectOthers();
   }
 
   /**
@@ -176,7 +190,7 @@ export class AuditLog implements AuditSink {
 
   withhold(callId: string): void {
     this.#begun.delete(callId);
-    this.event({ time: this.#now(), event: WITHHELD, callId });
+    this.event({ event: WITHHELD, callId });
   }
 
   decision(record: DecisionRecord): void {
@@ -185,7 +199,7 @@ export class AuditLog implements AuditSink {
   }
 
   event(record: EventRecord): void {
-    this.#add(() => eventBody(record, this.#body));
+    this.#add(() => eventBody(record, this.#now(), this.#body));
     this.#flushSoon();
   }
 
@@ -309,7 +323,7 @@ export class AuditLog implements AuditSink {
   #writeWaiting(): void {
     if (this.#lostUntold > 0) {
       const details = { count: this.#lostUntold };
-      const body = eventBody({ time: this.#now(), event: "audit.lost", details }, this.#body);
+      const body = eventBody({ event: "audit.lost", details }, this.#now(), this.#body);
       this.#bodies.splice(this.#written, 0, body);
       this.#waitingLength += body.length;
       this.#lostUntold = 0;
@@ -378,6 +392,7 @@ export class AuditLog implements AuditSink {
     if (this.#part === 0 && others.some((other) => hasRested(other))) this.#heads.expectOthers();
     const file = new OpenFile(dir, fileName(start, pid, this.chain));
     this.#file = file;
+    if (this.#part === 0) this.#firstStart = start;
     this.#lastStart = start;
     this.#recordsInFile = 0;
     try {
@@ -436,7 +451,7 @@ export class AuditLog implements AuditSink {
       const victims = filesToPrune(listFiles(dir), own.name, bounds);
       for (let from = 0; from < victims.length; from += PRUNED_PER_RECORD) {
         const some = victims.slice(from, from + PRUNED_PER_RECORD);
-        this.#append({ type: "pruned", time: this.#now(), files: some.map(seenFile) });
+        this.#append({ type: "pruned", time: this.#now(), files: some.map((victim) => seenFile(victim)) });
         this.#heads.prune(some.map(({ name }) => name));
         for (const victim of some) rmSync(victim.path, { force: true });
       }
@@ -496,7 +511,7 @@ function seenFiles(dir: string, chain: string, others: readonly AuditFile[]): Se
     .filter(([other, { file }]) => other !== chain && !names.has(file))
     .slice(-MAX_SEEN)
     .map(([, { file, seq, hash }]) => ({ file, seq, hash }));
-  return [...elsewhere, ...others.slice(-MAX_SEEN).map(seenFile)];
+  return [...elsewhere, ...others.slice(-MAX_SEEN).map((other) => seenFile(other))];
 }
 
 /** A file that this process appends to. */

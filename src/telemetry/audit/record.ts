@@ -29,8 +29,8 @@ export interface DecisionRecord {
 
 /** Something else worth keeping: a pin approved, a definition changed, records lost. */
 export interface EventRecord {
-  /** ISO time. */
-  readonly time: string;
+  /** ISO time; now if absent. */
+  readonly time?: string;
   /** Dotted, such as `pin.approved`. */
   readonly event: string;
   readonly door?: string;

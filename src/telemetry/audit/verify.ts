@@ -9,11 +9,11 @@ import {
   blockOf,
   fileName,
   hasRested,
+  isInUse,
   linesOf,
   listFiles,
   listLog,
   type LogFile,
-  mayGrow,
   parseFileName,
 } from "./files.ts";
 import { type FoundHeads, readHeads } from "./heads.ts";
@@ -445,7 +445,8 @@ class Judge {
     const { part } = header;
     if (before === undefined) {
       if (part === 0 || this.#prunedHashes.has(header.prev) || this.#isPruned(name)) return [];
-      return [problem(name, "removed", `${part === 1 ? "the file" : `${part} files`} before this one are missing`)];
+      const missing = part === 1 ? "the file before this one is" : `${part} files before this one are`;
+      return [problem(name, "removed", `${missing} missing`)];
     }
     const { last } = before;
     if (before.header !== undefined && before.header.key !== header.key)
@@ -479,5 +480,5 @@ class Judge {
 function stateOf(newest: FileReport | undefined): ChainReport["state"] {
   if (newest?.last?.type === "closed") return "closed";
   if (newest === undefined) return "unclosed";
-  return mayGrow(newest.file, newest.header, newest.last, Date.now()) ? "open" : "unclosed";
+  return isInUse(newest.file, Date.now(), newest) ? "open" : "unclosed";
 }

@@ -144,6 +144,20 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     expect(lost.entries).toMatchObject([{ type: "event", chain: log.chain }]);
   });
 
+  it("[trust-16a] not for processes that begin in a new home at the same moment, whoever is first", async () => {
+    const place = await JournalPlace.open();
+    const [one, two] = [place.log(), place.log()];
+    for (const log of [one, two]) {
+      numbered(log, "n", 1);
+      log.flush();
+    }
+    // The second comes first here.
+    for (const log of [two, one]) await place.audit(log).flush();
+    for (const log of [two, one]) log.close();
+    expect(place.problems).toEqual([]);
+    expect(await place.verify()).toEqual([]);
+  });
+
   it("what a later chain saw, when heads.json has forgotten it", async () => {
     const place = await stored(["a"]);
     place.leaveBehind(["b"]);

@@ -1,9 +1,21 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { watchFiles } from "../../../src/hub/reload/file-watcher.ts";
 
+const FDS = "/proc/self/fdinfo";
 const WAIT = { timeout: 60_000, interval: 10 };
 
 /** A folder, and how often a change of the files in it was told of. */
@@ -54,6 +66,14 @@ class Watched {
   }
 }
 
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
 describe("[gate-07a] watching a config file", () => {
   it("notices a write in place and an atomic replacement", async () => {
     const watched = new Watched();
@@ -79,6 +99,23 @@ describe("[gate-07a] watching a config file", () => {
     };
     await watched.expectNone(nothing, () => watched.write("a.json", "2"));
     expect(watched.changes).toBe(1);
+  });
+
+  it("[speed-03b] looks now and then where other files are written all the time", async () => {
+    const watched = new Watched();
+    // As the system lists what this process watches.
+    const inode = ` ino:${statSync(watched.dir).ino.toString(16)} `;
+    const isWatching = (): boolean => readdirSync(FDS).some((fd) => contentOf(join(FDS, fd)).includes(inode));
+    watched.write("a.json", "1");
+    watched.watch("a.json");
+    expect(isWatching()).toBe(true);
+    const writing = setInterval(() => watched.write("database", `${Math.random()}`), 1);
+    onTestFinished(() => clearInterval(writing));
+    await vi.waitFor(() => expect(isWatching()).toBe(false), WAIT);
+    await watched.expectChange(() => watched.write("a.json", "2"));
+    clearInterval(writing);
+    await vi.waitFor(() => expect(isWatching()).toBe(true), WAIT);
+    await watched.expectChange(() => watched.write("a.json", "3"));
   });
 
   it("takes a file that is missing for a moment for what it is afterwards", async () => {

@@ -225,7 +225,7 @@ function auditRecord<Name extends OperationName>(
   input: CheckedInput<Name>,
   output: DeepReadonly<OutputOf<Name>>,
   { caller, session }: OperationContext,
-): Omit<EventRecord, "time"> | undefined {
+): EventRecord | undefined {
   const change = AUDITED_CHANGES[name]?.(input, output);
   if (change === undefined) return undefined;
   // Not every caller has a name, but every token and every login link has a key.
