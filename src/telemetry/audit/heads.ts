@@ -200,15 +200,10 @@ export class HeadKeeper {
     this.#pruned.push(...files);
   }
 
-  moved(head: ChainHead): void {
+  moved(head: ChainHead, atOnce: boolean): void {
     this.#head = head;
-    if (head.closed || head.file !== this.#writtenFile) this.#write(WAIT_MS);
+    if (atOnce || head.file !== this.#writtenFile) this.#write(WAIT_MS);
     else this.#cancel ??= this.#options.clock.after(EVERY_MS, () => this.#write(0));
-  }
-
-  /** Writes what waits for the timer. */
-  settle(): void {
-    if (this.#cancel !== undefined) this.#write(WAIT_MS);
   }
 
   /** Ends the timer, so that nothing is written any more. */

@@ -117,14 +117,10 @@ export function entryKey({ file, record }: AuditEntry): EntryKey {
   return [record.time, file, record.seq];
 }
 
-function endTime(record: StoredRecord): string {
-  const end = new Date(endOf(record));
-  return Number.isNaN(end.getTime()) ? record.time : end.toISOString();
-}
-
 /** A call is recorded when it ends. */
-function endOf({ time, durationMs }: StoredRecord): number {
-  return Date.parse(time) + (durationMs ?? 0);
+function endTime({ time, durationMs }: StoredRecord): string {
+  const end = new Date(Date.parse(time) + (durationMs ?? 0));
+  return Number.isNaN(end.getTime()) ? time : end.toISOString();
 }
 
 function compareKeys(a: EntryKey, b: EntryKey): number {
@@ -225,18 +221,16 @@ class BlockReader {
   }
 
   async #read({ file, firstLine, lines, bytes, inFolder }: PlacedBlock): Promise<string> {
-    if (inFolder !== undefined) {
-      const { path, from } = inFolder;
-      const { text, bytes: found } = readText(path, from, bytes, from + bytes);
-      if (found === bytes) return text;
-    }
-    // Its file has gone from the folder into the store since it was listed, or was pruned.
-    const stored = (await this.#kept?.textOf(file, inFolder === undefined ? firstLine : undefined)) ?? "";
-    if (inFolder === undefined && Buffer.byteLength(stored) === bytes) return stored;
-    // It has grown.
-    const from = inFolder === undefined ? 0 : firstLine;
-    const wanted = linesOf(stored).slice(from, from + lines);
-    return wanted.map((line) => `${line}\n`).join("");
+    const found = inFolder && readText(inFolder.path, inFolder.from, bytes, inFolder.from + bytes);
+    if (found?.bytes === bytes) return found.text;
+    // Its file has gone from the folder into the store since it was listed, or was pruned. A block in the store may have grown.
+    const [block, from] = inFolder === undefined ? [firstLine, 0] : [undefined, firstLine];
+    const stored = (await this.#kept?.textOf(file, block)) ?? "";
+    if (Buffer.byteLength(stored) === bytes) return stored;
+    return stored
+      .split(/(?<=\n)/)
+      .slice(from, from + lines)
+      .join("");
   }
 }
 
@@ -291,11 +285,8 @@ export class AuditTail {
 
   /** The records written since the last time, in the order in which they ended. */
   poll(filter = EVERYTHING): AuditEntry[] {
-    const files = listFiles(this.#dir);
-    const found = files.flatMap((file) => this.#read(file, filter));
-    const names = new Set(files.map((file) => file.name));
-    for (const name of this.#offsets.keys()) if (!names.has(name)) this.#offsets.delete(name);
-    return found.toSorted((a, b) => endOf(a.record) - endOf(b.record));
+    const found = listFiles(this.#dir).flatMap((file) => this.#read(file, filter));
+    return found.toSorted((a, b) => compareText(endTime(a.record), endTime(b.record)));
   }
 
   #read(file: AuditFile, filter: RecordFilter): AuditEntry[] {
