@@ -53,7 +53,7 @@ const MAX_BEGUN = 1000;
 const RETRY_MS = 5000;
 /** How often, and after how many records, it is looked whether the file is still in its place. A look costs half as much as a write. */
 const LOOK_MS = 100;
-const LOOK_AFTER = 500;
+const LOOK_AFTER = 1000;
 
 export interface AuditLogOptions extends Partial<Omit<BodyOptions, "salt">> {
   /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
@@ -545,18 +545,14 @@ class OpenFile {
 
   /** Writes all of it or nothing, and throws if nothing. */
   append(text: string): void {
-    const length = Buffer.byteLength(text);
+    const bytes = Buffer.from(text);
     try {
-      let written = writeSync(this.#fd, text);
-      if (written < length) {
-        const bytes = Buffer.from(text);
-        while (written < length) written += writeSync(this.#fd, bytes, written);
-      }
+      for (let written = 0; written < bytes.length;) written += writeSync(this.#fd, bytes, written);
     } catch (error) {
       this.#undo();
       throw error;
     }
-    this.size += length;
+    this.size += bytes.length;
   }
 
   close(): void {
