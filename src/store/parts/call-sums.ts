@@ -135,34 +135,22 @@ function addCall(sum: CallSum, call: CountedCall): void {
   if (sum.slowest === null || durationMs > sum.slowest.ms) sum.slowest = { ms: durationMs, callId };
 }
 
-interface LikeCalls {
-  readonly at: number;
-  readonly first: CountedCall;
-  readonly sum: CallSum;
-}
-
-/** Together, calls that count for the same subjects in the same step of the shortest range, and so of every longer one. */
-function likeCalls(calls: Iterable<CountedCall>): Iterable<LikeCalls> {
-  const found = new Map<string, LikeCalls>();
-  for (const call of calls) {
-    const time = Date.parse(call.time);
-    if (Number.isNaN(time)) continue;
-    const at = Math.floor(time / 1000 / MIN_STEP) * MIN_STEP;
-    const { server, name, client, role, outcome, kind, isWaiting, findings } = call;
-    const key = JSON.stringify([at, server, name, client, role, outcome, kind, isWaiting, findings]);
-    let like = found.get(key);
-    if (like === undefined) found.set(key, (like = { at, first: call, sum: emptySum() }));
-    addCall(like.sum, call);
-  }
-  return found.values();
-}
-
 type Steps = Map<string, { readonly step: number; readonly at: number; readonly sums: Map<string, CallSum> }>;
 
 /** By step and subject, without steps that no range reaches at `now` any more. */
 export function sumsOf(calls: Iterable<CountedCall>, now = Number.NEGATIVE_INFINITY): Steps {
   const found: Steps = new Map();
-  for (const { at: time, first, sum } of likeCalls(calls)) {
+  // Together, calls that count for the same subjects in the same step of the shortest range, and so of every longer one.
+  const alike = Map.groupBy(calls, ({ time, server, name, client, role, outcome, kind, isWaiting, findings }) => {
+    const step = Math.floor(Date.parse(time) / 1000 / MIN_STEP);
+    return JSON.stringify([step, server, name, client, role, outcome, kind, isWaiting, findings]);
+  });
+  for (const same of alike.values()) {
+    const [first] = same;
+    const time = Date.parse(first?.time ?? "") / 1000;
+    if (first === undefined || Number.isNaN(time)) continue;
+    const sum = emptySum();
+    for (const call of same) addCall(sum, call);
     const subjects = subjectsOf(first).map((subject) => [subject[0], subjectKey(subject)] as const);
     for (const { seconds, steps } of STEPS) {
       const at = Math.floor(time / seconds) * seconds;
