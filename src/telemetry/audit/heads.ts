@@ -5,7 +5,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { systemErrorCode } from "../../model/errors.ts";
+import { asToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { HEADS_LOST, KEYED, type SeenFile } from "./record.ts";
@@ -242,8 +242,7 @@ export class HeadKeeper {
       else if (lost !== undefined) this.#lose(lost);
       this.#isExpected = true;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#tellOnce(`It cannot be written down how far the audit log has come: ${reason}`);
+      this.#tellOnce(`It cannot be written down how far the audit log has come: ${asToolcribError(error).message}`);
     }
   }
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ChurnMap } from "../../base/maps.ts";
+import { asToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
@@ -459,7 +460,7 @@ export class AuditLog implements AuditSink {
         for (const victim of some) rmSync(victim.path, { force: true });
       }
     } catch (error) {
-      onProblem(`Old audit files could not be removed from ${dir}: ${reasonOf(error)}`);
+      onProblem(`Old audit files could not be removed from ${dir}: ${asToolcribError(error).message}`);
     }
   }
 
@@ -491,7 +492,7 @@ export class AuditLog implements AuditSink {
     if (this.#isFailing) return;
     this.#isFailing = true;
     this.#options.onProblem(
-      `Audit records cannot be written to ${this.#options.dir}: ${reasonOf(error)}. Calls go on without them.`,
+      `Audit records cannot be written to ${this.#options.dir}: ${asToolcribError(error).message}. Calls go on without them.`,
     );
   }
 
@@ -567,8 +568,4 @@ class OpenFile {
       // Then the torn line stays, and is reported by whoever verifies.
     }
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
-import { systemErrorCode } from "../../model/errors.ts";
+import { asToolcribError, systemErrorCode } from "../../model/errors.ts";
 import {
   type AuditFile,
   blockOf,
@@ -141,7 +141,7 @@ async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKey
     // It was in the folder a moment ago, and is in the store as a whole now.
     if (systemErrorCode(error) === "ENOENT")
       return reportOf({ ...file, isInFolder: false, kept: (await kept?.files([name]))?.[0] }, kept, keys);
-    const why = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    const why = `the file cannot be read: ${asToolcribError(error).message}`;
     return { ...checkLines(file, "", keys), problems: [problem(name, "unreadable", why)] };
   }
   const report = checkLines(file, text, keys);
