@@ -15,7 +15,7 @@ const STEPS: readonly { readonly seconds: number; readonly steps: number }[] = O
 const MIN_STEP = STATS_RANGES["1h"].seconds;
 
 /** Pairs of tools and clients are many, and few people ask for them: they are counted for the longest range only. */
-export const CALLER_STEP = STATS_RANGES["30d"].seconds;
+const CALLER_STEP = STATS_RANGES["30d"].seconds;
 
 /** Names come from callers; more different ones of a kind in one step count together, so that the table stays bounded. */
 const MAX_SUBJECTS = 500;
