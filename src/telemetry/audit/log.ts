@@ -113,8 +113,8 @@ export class AuditLog implements AuditSink {
   /** Whoever waits for the write at the end of this turn of the event loop. */
   #turn: PromiseWithResolvers<void> | undefined;
   #isFailing = false;
-  /** After a failure nothing is written until its timer has run. */
-  #cancelRetry: (() => void) | undefined;
+  /** After a failure nothing is written for a while. */
+  #isPaused = false;
   #lost = 0;
   #lostUntold = 0;
   #isClosing = false;
@@ -238,7 +238,7 @@ export class AuditLog implements AuditSink {
   /** Writes what waits and ends the chain. Safe to call twice. */
   close(): void {
     if (this.#closed) return;
-    this.#endPause();
+    this.#isPaused = false;
     this.#isClosing = true;
     this.#look();
     this.#flush();
@@ -247,7 +247,6 @@ export class AuditLog implements AuditSink {
     this.#flush();
     this.#closed = true;
     this.#heads.stop();
-    this.#endPause();
     this.#cancelLook?.();
     openLogs.delete(this);
     if (openLogs.size === 0) process.off("exit", closeLogs);
@@ -262,16 +261,14 @@ export class AuditLog implements AuditSink {
 
   /** The text is made at once, because the caller may change its arguments as soon as the call has ended. */
   #add(make: () => string): void {
-    if (this.#closed) {
-      this.#lost += 1;
-      return;
-    }
-    let body: string;
+    let body: string | undefined;
     try {
-      body = make();
+      body = this.#closed ? undefined : make();
     } catch {
-      this.#lost += 1;
       this.#lostUntold += 1;
+    }
+    if (body === undefined) {
+      this.#lost += 1;
       return;
     }
     this.#bodies.push(body);
@@ -301,7 +298,7 @@ export class AuditLog implements AuditSink {
   readonly #flush = (): void => {
     if (this.#immediate !== undefined) clearImmediate(this.#immediate);
     this.#immediate = undefined;
-    if (this.#bodies.length > this.#written && this.#cancelRetry === undefined) {
+    if (this.#bodies.length > this.#written && !this.#isPaused) {
       try {
         this.#writeWaiting();
         this.#isFailing = false;
@@ -358,16 +355,6 @@ export class AuditLog implements AuditSink {
     else this.#cancelLook ??= this.#clock.after(LOOK_MS, this.#lookLater);
     return true;
   }
-
-  #endPause(): void {
-    this.#cancelRetry?.();
-    this.#cancelRetry = undefined;
-  }
-
-  readonly #flushLater = (): void => {
-    this.#endPause();
-    this.#flush();
-  };
 
   readonly #lookLater = (): void => {
     this.#cancelLook = undefined;
@@ -488,7 +475,12 @@ export class AuditLog implements AuditSink {
   }
 
   #fail(error: unknown): void {
-    if (!this.#closed) this.#cancelRetry ??= this.#clock.after(RETRY_MS, this.#flushLater);
+    if (!this.#isPaused && !this.#closed)
+      this.#clock.after(RETRY_MS, () => {
+        this.#isPaused = false;
+        this.#flush();
+      });
+    this.#isPaused = true;
     if (this.#isFailing) return;
     this.#isFailing = true;
     this.#options.onProblem(
