@@ -47,21 +47,15 @@ export async function pageOf(
 ): Promise<OutputOf<"listAudit">> {
   const { limit, cursor, order = "newest" } = query;
   const after = cursor === undefined ? undefined : readCursor<[string, string, number]>(cursor, ["", "", 0]);
-  const page: ReadEntry[] = [];
+  const entries: AuditEntry[] = [];
+  let last: ReadEntry | undefined;
   for await (const entry of readAudit(dir, { order, after, kept, filter: filterOf(query) })) {
-    if (page.length === limit) return { entries: page.map(shown), nextCursor: cursorOf(page.at(-1)) };
-    page.push(entry);
+    if (entries.length === limit) return { entries, nextCursor: last && makeCursor(entryKey(last)) };
+    // With its chain, so that it can be found again.
+    entries.push({ ...entry.record, chain: entry.chain });
+    last = entry;
   }
-  return { entries: page.map(shown) };
-}
-
-/** The record itself with its chain, so that it can be found again. */
-function shown({ chain, record }: ReadEntry): AuditEntry {
-  return { ...record, chain };
-}
-
-function cursorOf(last: ReadEntry | undefined): string | undefined {
-  return last && makeCursor(entryKey(last));
+  return { entries };
 }
 
 /** A text of many lines is searched for what the JSON of a wanted record has in it, which is much faster than parsing all of them. */

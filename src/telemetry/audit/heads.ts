@@ -51,9 +51,7 @@ export function readHeads(dir: string, keys: AuditKeys = NO_KEYS): FoundHeads {
   }
   if (!isJsonObject(value) || value["version"] !== VERSION || !isJsonObject(value["chains"])) return damaged;
   const chains = Object.entries(value["chains"]);
-  const heads = new Map(
-    chains.flatMap(([chain, head]): [string, ChainHead][] => (isHead(head) ? [[chain, head]] : [])),
-  );
+  const heads = new Map(chains.filter((entry): entry is [string, ChainHead] => isHead(entry[1])));
   if (heads.size !== chains.length) return damaged;
   const { key, signature } = value;
   if (key === undefined && signature === undefined) {
