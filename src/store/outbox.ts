@@ -153,7 +153,8 @@ export class ChangeFeed {
         this.#failed = false;
       } catch (error) {
         // The next read comes by itself; one warning is enough.
-        if (!this.#failed) this.#options.warn(`Changes of other processes cannot be read: ${asToolcribError(error).message}`);
+        if (!this.#failed)
+          this.#options.warn(`Changes of other processes cannot be read: ${asToolcribError(error).message}`);
         this.#failed = true;
       }
     }

@@ -174,7 +174,6 @@ interface HeadKeeperOptions {
 export class HeadKeeper {
   readonly #options: HeadKeeperOptions;
   #head: ChainHead | undefined;
-  #writtenFile: string | undefined;
   #isExpected = false;
   /** Nobody had left a head when the first one was written, and none was expected. */
   #foundNone = false;
@@ -199,8 +198,9 @@ export class HeadKeeper {
   }
 
   moved(head: ChainHead, atOnce: boolean): void {
+    const isNew = head.file !== this.#head?.file;
     this.#head = head;
-    if (atOnce || head.file !== this.#writtenFile) this.#write(WAIT_MS);
+    if (atOnce || isNew) this.#write(WAIT_MS);
     else this.#cancel ??= this.#options.clock.after(EVERY_MS, () => this.#write(0));
   }
 
@@ -230,7 +230,6 @@ export class HeadKeeper {
         if (!head.closed) this.#cancel = clock.after(RETRY_MS, () => this.#write(0));
         return;
       }
-      this.#writtenFile = head.file;
       this.#pruned = [];
       const lost = lossOf(found, keys);
       if (keys.current === undefined && found.signed !== undefined) this.#tellOnce(keylessMessage(dir));
