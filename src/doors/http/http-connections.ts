@@ -139,8 +139,11 @@ export class PendingResponses {
   begin(socket: Duplex, response: HttpResponse): void {
     this.asked(socket);
     const before = this.#bySocket.get(socket);
-    if (before?.closed === false) this.#keepEarlier(socket, before);
-    else if (before === undefined && !this.#bySocket.has(socket)) socket.once("close", () => this.#forget(socket));
+    if (before?.closed === false) {
+      this.#keepEarlier(socket, before);
+      // Of one that is cut while it waits, Node 24 never gets to the next one, and does not read that the client is gone.
+      response.once("close", () => void (response.writableFinished || socket.destroy()));
+    } else if (before === undefined && !this.#bySocket.has(socket)) socket.once("close", () => this.#forget(socket));
     this.#bySocket.set(socket, response);
   }
 

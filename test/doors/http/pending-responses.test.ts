@@ -3,6 +3,9 @@ import { Agent, createServer, request, type ServerResponse } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { PendingResponses } from "../../../src/doors/http/http-connections.ts";
+import type { HttpResponse, HttpRoute } from "../../../src/doors/http/http-exchange.ts";
+import { eventually } from "../../support/eventually.ts";
+import { place } from "./support.ts";
 
 it("knows the answer that a connection waits for, and lets go of what is complete", async () => {
   const answers = new PendingResponses();
@@ -76,4 +79,20 @@ it("knows all answers of a client that sends its next request before it has the 
     client.destroy();
     server.close();
   }
+});
+
+it("[gate-08f] ends the connection of an answer that is cut while it waits for the one before it", async () => {
+  const seen: HttpResponse[] = [];
+  const route: HttpRoute = { path: "/mcp", access: "read", handle: ({ response }) => void seen.push(response) };
+  const { open } = await place({}, { routes: [route] });
+  const raw = await open();
+  raw.socket.write("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(3));
+  await eventually(() => seen.length === 3);
+  const [first, second, third] = seen;
+  // More than a connection takes before it is paused.
+  third?.write("x".repeat(256 * 1024));
+  second?.destroy();
+  first?.writeHead(200, { "Content-Length": 3 }).end("one");
+  expect(await raw.ended()).not.toContain("xxx");
+  await eventually(() => seen.every(({ closed }) => closed));
 });
