@@ -155,8 +155,7 @@ export class ModernRequests {
       ...toIncomingRequest(this.#door, { ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
       // Of a tool progress is asked for in any case; of the others only where the client does.
-      roundToken:
-        method === "tools/call" || round.progressToken !== undefined ? () => rounds.progressToken : undefined,
+      roundToken: method === "tools/call" || round.progressToken !== undefined ? () => rounds.progressToken : undefined,
       failureOverride: () => rounds.missingCapability(),
     };
     const ended = await rounds.run(signal, async () => run(this.#door.hub, first));
