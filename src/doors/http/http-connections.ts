@@ -193,8 +193,17 @@ export class PendingResponses {
   }
 
   #forget(socket: Duplex): void {
+    const earlier = this.#earlier.get(socket);
+    const last = this.#bySocket.get(socket);
     this.#bySocket.delete(socket);
     this.#earlier.delete(socket);
+    if (earlier === undefined) return;
+    const left = [...earlier, ...(last === undefined ? [] : [last])].filter(({ closed }) => !closed);
+    for (const response of left) response.destroy();
+    // Before Node 24 one that waits for those before it does not learn that its connection is gone: its stream would count for ever.
+    setImmediate(() => {
+      for (const response of left) if (!response.closed) response.emit("close");
+    });
   }
 }
 
