@@ -24,7 +24,7 @@ const USAGE_EXIT = exitCodeOf("invalid_arguments");
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
 export async function runCommandLine(typed: readonly string[], terminal: Terminal): Promise<number> {
   const isBare = isBareCommand(typed, terminal);
-  const argv = isBare ? [SETUP, ...typed] : typed;
+  const argv = isBare ? [SETUP, ...typed] : typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
   const dashesAt = argv.indexOf("--");
   const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
   const isQuiet = beforeDashes.includes("--quiet");
