@@ -133,6 +133,8 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Help" }).waitFor();
+    const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    expect(await pages.first().textContent()).toBe("Ten minutes with Toolcrib");
     await page.keyboard.press("Control+k");
     await input.fill("nothing is called like this");
     await page.getByText("Nothing found").last().waitFor();
