@@ -158,7 +158,7 @@ function parseMilliseconds(text: string): number {
   return Number(text);
 }
 
-/** What the system refuses in the home, which most commands write to. */
+/** Codes of a file system that refuses a change. Most commands write to the home. */
 const REFUSED = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR"]);
 
 async function explainHome(thrown: unknown, env: NodeJS.ProcessEnv): Promise<unknown> {
