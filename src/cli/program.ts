@@ -1,7 +1,8 @@
 /** Builds the program from the command table, runs one command and returns its exit code. */
+import { sep } from "node:path";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import type { Scope } from "../model/caller.ts";
-import { asToolcribError, ToolcribError } from "../model/errors.ts";
+import { asToolcribError, systemErrorCode, ToolcribError } from "../model/errors.ts";
 import { VERSION } from "../model/version.ts";
 import {
   type AttachedHub,
@@ -24,7 +25,7 @@ const USAGE_EXIT = exitCodeOf("invalid_arguments");
 /** Runs the command line `argv` (without node and script) and resolves with the exit code. Never rejects. */
 export async function runCommandLine(typed: readonly string[], terminal: Terminal): Promise<number> {
   const isBare = isBareCommand(typed, terminal);
-  const argv = isBare ? [SETUP, ...typed] : typed;
+  const argv = isBare ? [SETUP, ...typed] : typed[0] === "help" ? [...typed.slice(1), "--help"] : typed;
   const dashesAt = argv.indexOf("--");
   const beforeDashes = dashesAt === -1 ? argv : argv.slice(0, dashesAt);
   const isQuiet = beforeDashes.includes("--quiet");
@@ -73,7 +74,7 @@ export async function runCommandLine(typed: readonly string[], terminal: Termina
   try {
     await program.parseAsync([...argv], { from: "user" });
   } catch (thrown) {
-    exitCode = report(thrown, out, program, argv);
+    exitCode = report(await explainHome(thrown, terminal.env), out, program, argv);
   }
   await out.flush();
   return exitCode;
@@ -155,6 +156,21 @@ function parseMilliseconds(text: string): number {
   if (!/^[1-9]\d{0,9}$/.test(text))
     throw new InvalidArgumentError("It must be a positive whole number of milliseconds.");
   return Number(text);
+}
+
+/** Codes of a file system that refuses a change. Most commands write to the home. */
+const REFUSED = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR"]);
+
+async function explainHome(thrown: unknown, env: NodeJS.ProcessEnv): Promise<unknown> {
+  const { path } = (thrown instanceof Error ? thrown : {}) as NodeJS.ErrnoException;
+  if (path === undefined || !REFUSED.has(systemErrorCode(thrown) ?? "")) return thrown;
+  const { toolcribHome } = await import("../config/find-config.ts");
+  const home = toolcribHome(env);
+  if (path !== home && !path.startsWith(`${home}${sep}`)) return thrown;
+  return new ToolcribError("internal", `Toolcrib cannot write to its home: ${asToolcribError(thrown).message}`, {
+    hint: "Change the permissions of that folder, or set TOOLCRIB_HOME to another one.",
+    cause: thrown,
+  });
 }
 
 /** Shows the error and returns its exit code. */

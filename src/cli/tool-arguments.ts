@@ -29,15 +29,19 @@ interface BuiltArguments {
   readonly warnings: readonly string[];
 }
 
-/** Throws `invalid_arguments` with all problems at once. */
-export function buildArguments(assignments: readonly Assignment[], inputSchema: JsonObject): BuiltArguments {
+/** Throws `invalid_arguments` with all problems of a call of `tool` at once. */
+export function buildArguments(
+  assignments: readonly Assignment[],
+  inputSchema: JsonObject,
+  tool: string,
+): BuiltArguments {
   const root = rootSchema(inputSchema);
   const place = newNode();
   for (const assignment of assignments) nodeAt(place, pathOf(assignment.key, root)).values.push(assignment);
   const builder = new ArgumentsBuilder();
   const built = builder.object(place, root, []);
   builder.problems.push(...missingArguments(built, inputSchema));
-  if (builder.problems.length > 0) throw invalidArguments(builder.problems);
+  if (builder.problems.length > 0) throw invalidArguments([...builder.problems, ...builder.typos], tool);
   return { arguments: built, warnings: builder.warnings };
 }
 
@@ -48,10 +52,10 @@ export function missingArguments(given: JsonObject, inputSchema: JsonObject): st
     .map(({ name, at }) => `"${name}" is missing (${typeName(at)})`);
 }
 
-export function invalidArguments(problems: readonly string[]): ToolcribError {
+export function invalidArguments(problems: readonly string[], tool: string): ToolcribError {
   const message = problems.length === 1 ? `Argument ${problems[0]}.` : `Arguments: ${problems.join("; ")}.`;
   return new ToolcribError("invalid_arguments", message, {
-    hint: "Run toolcrib call <tool> --schema to see its arguments.",
+    hint: `Run toolcrib call ${tool} --schema to see its arguments.`,
     details: { problems },
   });
 }
@@ -59,6 +63,8 @@ export function invalidArguments(problems: readonly string[]): ToolcribError {
 class ArgumentsBuilder {
   readonly problems: string[] = [];
   readonly warnings: string[] = [];
+  /** Arguments that are passed on, and explain why a declared one is missing. */
+  readonly typos: string[] = [];
 
   object(place: ArgumentNode, at: SchemaNode, path: readonly string[]): JsonObject {
     const entries: [string, unknown][] = [];
@@ -81,8 +87,10 @@ class ArgumentsBuilder {
     const suggestion = near.length === 0 ? "" : `; did you mean ${near.map((name) => `"${name}"`).join(" or ")}?`;
     const shown = [...path, key].join(".");
     if (additional) {
-      if (suggestion !== "")
+      if (suggestion !== "") {
         this.warnings.push(`The tool does not declare the argument "${shown}"; it is passed on${suggestion}`);
+        this.typos.push(`"${shown}" is unknown${suggestion}`.replace(/\?$/, ""));
+      }
       return { schema: {}, root: at.root };
     }
     const allowed = known.length === 0 ? "; the tool takes no arguments" : `; known arguments: ${known.join(", ")}`;

@@ -121,6 +121,8 @@ export interface AgentClient {
   skillDirs(machine: ClientEnvironment, scope: ClientScope): readonly string[];
   /** The step that applies a change, such as "Restart Cursor." */
   readonly afterChange: string;
+  /** The same after the last entry was removed, where it differs. */
+  readonly afterRemoval?: string;
   /** Required content besides servers; a new file begins with it. */
   readonly newFile?: string;
 }

@@ -82,6 +82,7 @@ export const cursor = jsonClient({
   envReference: (name) => `\${env:${name}}`,
   skillDirs: skillsAt({ user: CURSOR_SKILLS, project: CURSOR_SKILLS }),
   afterChange: "Restart Cursor, or enable the server in its settings under MCP.",
+  afterRemoval: "Restart Cursor if it still shows the server.",
 });
 
 /** The version from the Microsoft Store has its own view of %APPDATA%. */
@@ -392,6 +393,7 @@ export const vscode = jsonClient({
     project: [".github/skills", ".agents/skills", ".claude/skills"],
   }),
   afterChange: "VS Code applies the change and asks whether to trust the server; otherwise reload its window.",
+  afterRemoval: "VS Code applies the change; otherwise reload its window.",
 });
 
 /** The user data folders of VS Code, the active one first. */

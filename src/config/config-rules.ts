@@ -172,12 +172,12 @@ class Findings {
   }
 }
 
-/** Arguments that contain a secret: by reference, or as the value of an option named like a credential. */
+/** Arguments that contain a secret: by reference, as the password of an address, or as the value of an option named like a credential. */
 function secretArguments(args: readonly string[]): number[] {
   const found: number[] = [];
   for (const [index, arg] of args.entries()) {
     const [, option, value] = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/s.exec(arg) ?? [];
-    if (findReferences(arg).some(isSecretReference)) found.push(index);
+    if (findReferences(arg).some(isSecretReference) || PASSWORD_IN_ADDRESS.test(arg)) found.push(index);
     else if (option !== undefined && isCredentialName(option)) {
       const next = args[index + 1];
       if (value !== undefined && value !== "" && isPlainText(value)) found.push(index);
@@ -192,9 +192,11 @@ function isSecretReference(reference: Reference): boolean {
   return reference.kind === "secret" || isCredentialName(reference.name);
 }
 
+const PASSWORD_IN_ADDRESS = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s:]*:[^/?#\s@]*@/i;
+
 /** Not with the URL class: references in the text are not URL syntax. */
 function hasSecretInUrl(url: string): boolean {
-  if (/^[a-z]+:\/\/[^/?#\s]*:[^/?#\s]*@/i.test(url) || findReferences(url).some(isSecretReference)) return true;
+  if (PASSWORD_IN_ADDRESS.test(url) || findReferences(url).some(isSecretReference)) return true;
   const [, query = ""] = /\?(.*)$/s.exec(url) ?? [];
   return query.split(/[&#]/).some((pair) => {
     const [name = "", value = ""] = pair.split("=", 2);

@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { everything, filesystem } from "../support/servers.ts";
 import { isMissing } from "../support/skips.ts";
 import { axeViolations, picture } from "./looks.ts";
@@ -133,11 +133,28 @@ describe.skipIf(missing !== undefined)("the frame of the page", () => {
     await page.keyboard.press("ArrowUp");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { level: 1, name: "Help" }).waitFor();
+    const pages = page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    expect(await pages.first().textContent()).toBe("Ten minutes with Toolcrib");
     await page.keyboard.press("Control+k");
     await input.fill("nothing is called like this");
     await page.getByText("Nothing found").last().waitFor();
     await page.keyboard.press("Escape");
     expect(await input.count()).toBe(0);
+  });
+
+  it("[oper-08c] a tab that a link opens is in view on a phone", async () => {
+    const { page } = opened;
+    const size = page.viewportSize();
+    await page.setViewportSize({ width: 390, height: 844 });
+    onTestFinished(() => (size === null ? undefined : page.setViewportSize(size)));
+    await opened.open("/settings?tab=about");
+    const tab = page.getByRole("tab", { name: "About" });
+    await tab.waitFor();
+    const end = async (): Promise<number> => {
+      const { x = 0, width = 0 } = (await tab.boundingBox()) ?? {};
+      return x + width;
+    };
+    await expect.poll(end).toBeLessThanOrEqual(390);
   });
 
   it("[joy-08b] lists and details need no Tab for each line, and keys are shown with ?", async () => {

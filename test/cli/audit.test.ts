@@ -69,6 +69,24 @@ describe("[guard-18c] toolcrib audit", () => {
     expect(records[0]).toHaveProperty("chain");
   });
 
+  it("leaves out that tools of two servers have similar names, which no one is warned of, and says so", async () => {
+    const place = filled();
+    const log = new AuditLog({ dir: auditDir(place) });
+    for (const severity of ["low", "low", "medium"]) {
+      const origin = { source: "b", name: severity };
+      log.event({ time: minutesAgo(0), event: "definition.shadowing", origin, details: { severity } });
+    }
+    log.close();
+    const { stdout, stderr } = await place.runHere(["audit", "--limit", "4"]);
+    expect(stdout).toContain("definition.shadowing b medium");
+    expect(stdout).not.toContain("b low");
+    expect(stdout).toContain("files__read");
+    expect(stderr).toBe(
+      "2 records of similar names of tools left out. --json has them, toolcrib doctor names the servers.\n",
+    );
+    expect(await names(place)).toHaveLength(6);
+  });
+
   it("filters", async () => {
     const place = filled();
     expect(await names(place, "--since", "10m")).toEqual(["git__push", "files__delete"]);

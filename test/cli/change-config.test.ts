@@ -29,6 +29,15 @@ describe("[joy-03g] toolcrib policy", () => {
     expect(reset.json()).toMatchObject({ saved: true });
     expect((await place.runHere(["policy", "deny"])).code).toBe(2);
   });
+
+  it("warns of a rule for a name that no tool has", async () => {
+    const place = configured();
+    const mistyped = await place.runHere(["policy", "deny", "files__ecoh", "files__echo", "nothing__*", "--dry-run"]);
+    expect(mistyped.stderr).toContain("No tool is called files__ecoh now; did you mean files__echo?");
+    expect(mistyped.stderr.match(/No tool is called/g)).toHaveLength(1);
+    const other = await place.runHere(["policy", "ask", "zzz__qqq", "--json"]);
+    expect(other.json()).toMatchObject({ saved: true, notes: ["No tool is called zzz__qqq now."] });
+  });
 });
 
 describe("[joy-03f] toolcrib token", () => {

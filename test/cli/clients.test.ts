@@ -60,6 +60,9 @@ describe("[skill-14b] clients", () => {
     expect(stdout).toMatch(/^cursor +Cursor +yes +- +- +github, docs +.*\.cursor\/mcp\.json$/m);
     expect(stdout).toMatch(/^codex +\S.* yes .*\(cannot be read\)$/m);
     expect(stdout).toMatch(/^amp +\S+ +no /m);
+    const installed = [...stdout.matchAll(/^\S+ .*? {2}(yes|no) {2}/gm)].map(([, word]) => word);
+    expect(installed).toEqual(installed.toSorted().toReversed());
+    expect(installed).toHaveLength(CLIENT_IDS.length);
     expect(stderr).toContain(`warning: ${codex}:2:`);
     expect(stdout + stderr).not.toContain(PLAIN_SECRET);
     const seen = (await place.runHere(["clients", "--json"])).json<ClientStatus[]>();

@@ -109,7 +109,8 @@ describe("[skill-14d] connect and disconnect", () => {
       0,
       expect.stringContaining("Nothing to change: toolcrib is not in"),
     ]);
-    expect((await place.runHere(["disconnect", "cursor", "--scope", "project"])).code).toBe(0);
+    const gone = await place.runHere(["disconnect", "cursor", "--scope", "project"]);
+    expect([gone.code, gone.stdout]).toEqual([0, expect.not.stringContaining("enable the server")]);
     expect(existsSync(join(place.dir, ".cursor"))).toBe(false);
     expect((await place.runHere(["connect", "cursor", "--scope", "team"])).code).toBe(2);
   });

@@ -72,6 +72,8 @@ describe.skipIf(!built)("[joy-15b] toolcrib generate", () => {
     expect(made.code, made.stderr).toBe(0);
     expect(made.json<{ tools: string[] }>().tools).toContain("everything__get-sum");
     const text = place.read("tools.ts");
+    const printed = await place.run(["generate", ...wanted.slice(0, 2), "--json"]);
+    expect(printed.json()).toEqual({ tools: made.json<{ tools: string[] }>().tools, text });
     // Again, over its own file.
     expect((await place.run(["generate", ...wanted])).code).toBe(0);
     expect(place.read("tools.ts")).toBe(text);

@@ -46,6 +46,13 @@ it("[whole-05a] what is not a result is an error with details, and an answer wit
   }
 });
 
+it("[spine-19d] status gives the reason of a server without the name that its line begins with", async () => {
+  const place = workspace();
+  place.configure({ "my server": { command: "x", env: { A: "${TOOLCRIB_TEST_UNSET}" } } });
+  const { stdout } = await place.runHere(["status"]);
+  expect(stdout).toMatch(/^my server .* {2}env\.A: \$\{TOOLCRIB_TEST_UNSET\} is not set$/m);
+});
+
 it("[whole-06a] [whole-06b] odd tools are offered, and what is left out is told by list and by the hub", async () => {
   const tools = [
     { name: "schemaless", description: "Has no schema." },

@@ -58,6 +58,16 @@ describe("[trust-18a] a home", () => {
     expect(existsSync(join(place.dir, "elsewhere"))).toBe(false);
   });
 
+  it("that cannot be written is named, with what to do", async () => {
+    const place = workspace();
+    rmSync(place.home, { recursive: true });
+    place.write("file", "");
+    const env = { TOOLCRIB_HOME: join(place.dir, "file", "home") };
+    const { code, stderr } = await place.run(["add", "x", "--", "node", "y"], { env });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^error: Toolcrib cannot write to its home: ENOTDIR.*\n {2}.*set TOOLCRIB_HOME/);
+  });
+
   it("that every user may write to is refused with the fix, and works after it", async () => {
     const place = workspace();
     chmodSync(place.home, 0o777);

@@ -164,6 +164,7 @@ describe("[gate-15a] serve", () => {
 
   it.each([
     [["--port", "x"], /--port must be a number/],
+    [["--port", "80000"], /^error: --port must be a number from 0 to 65535, not "80000"\.$/m],
     [["--log-level", "loud"], /--log-level must be one of debug, info/],
     [["--log-format", "xml"], /--log-format must be one of pretty, json/],
     [["--host", "0.0.0.0"], /auth/],

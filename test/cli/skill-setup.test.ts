@@ -72,6 +72,16 @@ describe("[whole-18a] a skill whose servers are missing", () => {
     expect(await list(place)).toMatchObject([{ status: "ready" }]);
   });
 
+  it("is named with its source where `install` is given its name", async () => {
+    const place = furnished();
+    const folder = writeSkill(place.dir, "deep/notes", [filesServer()]);
+    expect((await run(place, ["import", "deep/notes"])).code).toBe(0);
+    const { code, stderr } = await run(place, ["install", "notes", "--with-mcp"]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`The skill notes was imported; to set it up: toolcrib skill install ${folder} --with-mcp`);
+    expect((await run(place, ["install", "unknown"])).stderr).toContain("npm:unknown");
+  });
+
   it("is told to agents, or hidden by gates", async () => {
     const place = furnished();
     writeSkill(place.dir, "notes", [filesServer()]);

@@ -41,7 +41,10 @@ describe("[joy-15a] toolcrib test", () => {
       code: 2,
       stderr: expect.stringContaining("not a JSON object"),
     });
-    expect(await place.runHere(["test", "ee"])).toMatchObject({ code: 1 });
+    expect(await place.runHere(["test", "ee"])).toMatchObject({ code: 1, stderr: "  Known servers: e, gone.\n" });
+    expect(await place.runHere(["test", "e", "--tool", "ecoh"])).toMatchObject({
+      stderr: expect.stringContaining("  Did you mean echo?"),
+    });
   });
 });
 

@@ -20,6 +20,7 @@ function build(typed: readonly string[], properties: JsonObject, rest: JsonObjec
   return buildArguments(
     typed.map((each) => parseAssignment(each, filesIn(cwd))),
     schema,
+    "server__tool",
   ).arguments;
 }
 
@@ -170,10 +171,19 @@ describe("[spine-19b] what does not fit is refused with what is allowed", () => 
     const built = buildArguments(
       [parseAssignment("messge=7", filesIn(cwd)), parseAssignment("other=1", filesIn(cwd))],
       schema,
+      "server__tool",
     );
     expect(built.arguments).toEqual({ messge: 7, other: 1 });
     expect(built.warnings).toEqual([expect.stringMatching(/"messge".*did you mean "message"/)]);
     expect(build(["any=1"], {}, { additionalProperties: { type: "string" } })).toEqual({ any: "1" });
+  });
+
+  it("[joy-14a] names the mistyped key where the right one is missing, and the tool to look at", () => {
+    const error = refusal(() => build(["mesage=x"], { message: { type: "string" } }, { required: ["message"] }));
+    expect(error.details).toEqual({
+      problems: ['"message" is missing (string)', '"mesage" is unknown; did you mean "message"'],
+    });
+    expect(error.hint).toBe("Run toolcrib call server__tool --schema to see its arguments.");
   });
 
   it.each(["novalue", "=x", ":=1", ""])("%j is no assignment", (typed) => {

@@ -74,6 +74,14 @@ describe("help", () => {
     expect(without.map(({ name }) => name)).toEqual([]);
   });
 
+  it("[joy-14a] is also what `toolcrib help` prints", async () => {
+    const place = workspace();
+    for (const named of [[], ["call"], ["skill"]]) {
+      const { code, stdout } = await place.runHere(["help", ...named]);
+      expect([code, stdout]).toEqual([0, (await place.runHere([...named, "--help"])).stdout]);
+    }
+  });
+
   it("prints the version", async () => {
     expect(await workspace().run(["--version"])).toMatchObject({ code: 0, stdout: `${VERSION}\n`, stderr: "" });
   });

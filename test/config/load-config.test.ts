@@ -342,6 +342,10 @@ describe("warnings about secrets", () => {
           "f",
         ],
       },
+      address: {
+        command: "x",
+        args: ["postgresql://me:SECRET9@localhost/db", "postgresql://me@localhost/db", "http://h:80/a@b"],
+      },
       header: { url: "https://h", headers: { Authorization: "Bearer SECRET4", "X-Team": "a" } },
       auth: { url: "https://h", auth: { type: "bearer", token: "SECRET5" } },
       key: { url: "https://h", auth: { type: "api-key", key: "SECRET6" } },
@@ -357,6 +361,7 @@ describe("warnings about secrets", () => {
       "secret_in_args mcpServers.args.args[2]",
       "secret_in_args mcpServers.args.args[3]",
       "secret_in_args mcpServers.args.args[4]",
+      "secret_in_args mcpServers.address.args[0]",
       "plain_credential mcpServers.header.headers.Authorization",
       "plain_credential mcpServers.auth.auth.token",
       "plain_credential mcpServers.key.auth.key",

@@ -72,12 +72,31 @@ export async function* recordedCalls(
 
 async function show({ flags, out }: Invocation, { dir, store }: AuditLocation): Promise<number> {
   const limit = limitOf(flags, DEFAULT_LIMIT);
-  const { entries, more } = await newest(readAudit(dir, { kept: store?.audit, filter: wantedBy(flags) }), limit);
+  const all = readAudit(dir, { kept: store?.audit, filter: wantedBy(flags) });
+  let slight = 0;
+  const shown = out.json ? all : withoutSlightShadowing(all, () => (slight += 1));
+  const { entries, more } = await newest(shown, limit);
   if (out.json) out.value(entries.map(jsonOf));
   else if (entries.length === 0) out.note(`No matching records in ${dir}.`);
   else out.table(COLUMNS, entries);
+  if (slight > 0) {
+    const records = slight === 1 ? "1 record" : `${slight} records`;
+    out.note(`${records} of similar names of tools left out. --json has them, toolcrib doctor names the servers.`);
+  }
   if (more > 0) out.note(`${more} older records are not shown. Use --limit 0 to show all.`);
   return 0;
+}
+
+/** Two servers of one kind have dozens at each start, among which calls would not be found. */
+async function* withoutSlightShadowing(
+  all: AsyncIterable<AuditEntry>,
+  onLeftOut: () => void,
+): AsyncGenerator<AuditEntry> {
+  for await (const entry of all) {
+    const { event, details } = entry.record;
+    if (event === "definition.shadowing" && details?.["severity"] === "low") onLeftOut();
+    else yield entry;
+  }
 }
 
 async function showAndFollow({ flags, out, attached }: Invocation, { dir, store }: AuditLocation): Promise<number> {

@@ -37,7 +37,7 @@ export async function runCall(invocation: Invocation): Promise<number> {
     const outcome = await hub.call({
       session: running.session,
       name,
-      arguments: fitToSchema(invocation, given, tool),
+      arguments: fitToSchema(invocation, given, { name, tool }),
       signal,
       onProgress: progressLine(invocation),
     });
@@ -78,15 +78,19 @@ function sentFile(files: RemoteFiles): ReadFile {
   };
 }
 
-function fitToSchema({ out }: Invocation, given: Given, tool: ToolCapability | undefined): JsonObject {
+function fitToSchema(
+  { out }: Invocation,
+  given: Given,
+  { name, tool }: { readonly name: string; readonly tool: ToolCapability | undefined },
+): JsonObject {
   // Without a definition the hub refuses the call, so any arguments do.
   const schema = tool?.definition.inputSchema ?? {};
   if ("object" in given) {
     const problems = missingArguments(given.object, schema);
-    if (problems.length > 0) throw invalidArguments(problems);
+    if (problems.length > 0) throw invalidArguments(problems, name);
     return given.object;
   }
-  const built = buildArguments(given.assignments, schema);
+  const built = buildArguments(given.assignments, schema, name);
   for (const warning of built.warnings) out.warn(warning);
   return built.arguments;
 }

@@ -117,7 +117,8 @@ export async function runDisconnect(invocation: Invocation): Promise<number> {
   }
   const plan = await remove(invocation, request);
   const changed = plan.removed.length > 0;
-  if (out.json) out.value({ ...removeFacts(request, plan), file: file.path, changed, afterChange: client.afterChange });
+  if (out.json)
+    out.value({ ...removeFacts(request, plan), file: file.path, changed, afterChange: afterRemoval(client) });
   else showRemoved(invocation, client, file, plan);
   return 0;
 }
@@ -157,7 +158,11 @@ function idsFor({ flags, out }: Invocation, records: readonly WrittenEntry[], fi
 function showRemoved({ out }: Invocation, client: AgentClient, file: ClientFile, plan: RemovePlan): void {
   for (const id of plan.removed) out.line(`Removed ${id} from ${file.path}`);
   for (const id of plan.absent) out.line(`Nothing to change: ${id} is not in ${file.path}.`);
-  if (plan.removed.length > 0) out.line(client.afterChange);
+  if (plan.removed.length > 0) out.line(afterRemoval(client));
+}
+
+function afterRemoval({ afterRemoval: step, afterChange }: AgentClient): string {
+  return step ?? afterChange;
 }
 
 function removeFacts({ client, file }: RemoveRequest, plan: RemovePlan): Record<string, unknown> {
@@ -175,7 +180,9 @@ export async function runClients(invocation: Invocation): Promise<number> {
   ]);
   const seen = found.map((client) => ({ ...client, lastCall: calls.get(client.id) ?? null }));
   if (out.json) out.value(seen);
-  else out.table(COLUMNS, seen);
+  // Those of this machine are what was asked for; the others show what could be connected.
+  else
+    out.table(COLUMNS, [...seen.filter(({ installed }) => installed), ...seen.filter(({ installed }) => !installed)]);
   for (const { problem } of seen) for (const line of problem?.split("\n") ?? []) out.warn(line);
   return 0;
 }

@@ -463,7 +463,7 @@ function connectedCheck(info: ServerInfo, ms: number | undefined): Check {
   return {
     ...base,
     status: "ok",
-    message: `${info.transport}, ${info.toolCount} tools, ${time}protocol ${info.protocolVersion ?? "unknown"}${version}`,
+    message: `${info.transport}, ${counted(info.toolCount, "tool")}, ${time}protocol ${info.protocolVersion ?? "unknown"}${version}`,
     details: {
       ms,
       transport: info.transport,

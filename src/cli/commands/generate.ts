@@ -33,12 +33,10 @@ export function run(invocation: Invocation): Promise<number> {
     for (const { info, reason } of running.unreachable()) out.note(`not connected: ${info.id}: ${reason}`);
     const tools = choose(running.hub.view(running.session).tools, args);
     const text = clientFor(tools);
-    if (file === undefined) {
-      out.line(text.trimEnd());
-      return 0;
-    }
-    await writeAtomic(file, text, { mode: 0o644 });
-    if (out.json) out.value({ file, tools: tools.map(({ name }) => name) });
+    if (file !== undefined) await writeAtomic(file, text, { mode: 0o644 });
+    const names = tools.map(({ name }) => name);
+    if (out.json) out.value(file === undefined ? { tools: names, text } : { file, tools: names });
+    else if (file === undefined) out.line(text.trimEnd());
     else out.line(`Wrote ${counted(tools.length, "tool")} to ${file}`);
     return 0;
   });

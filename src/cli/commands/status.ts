@@ -109,6 +109,9 @@ function reasonOf(info: ServerInfo): string {
   if (info.sleeping === true) return "asleep; its next use starts it";
   if (info.state === "idle") return "connects on demand";
   if (info.progress !== undefined) return info.progress;
+  // The line begins with its id, and the reason is what a narrow terminal cuts.
+  const named = `Server ${JSON.stringify(info.id)}: `;
+  const reason = info.lastError?.startsWith(named) === true ? info.lastError.slice(named.length) : info.lastError;
   // What a package manager says follows on lines of its own; a cell has one.
-  return (info.lastError ?? "").replace(/(?<!\s)\s*\n\s*/g, " ");
+  return (reason ?? "").replace(/(?<!\s)\s*\n\s*/g, " ");
 }

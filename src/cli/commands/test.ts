@@ -33,7 +33,10 @@ export function run(invocation: Invocation): Promise<number> {
         (thrown: unknown) => asToolcribError(thrown).toObject(),
       );
       checks.push({ check, ok: error === undefined, ms: Math.round(performance.now() - started), error });
-      if (error !== undefined && !out.json) out.line(`failed  ${check}: ${error.message}`);
+      if (error !== undefined && !out.json) {
+        out.line(`failed  ${check}: ${error.message}`);
+        if (error.hint !== undefined) out.note(`  ${error.hint}`);
+      }
       return error === undefined;
     };
     const isUp = await isOk(`${server} connects`, () => connect(running, server));

@@ -161,8 +161,8 @@ function httpOf(
   { flags }: Invocation,
 ): HttpConfig {
   const port = flags.text("port");
-  if (port !== undefined && !/^\d{1,5}$/.test(port)) {
-    throw new ToolcribError("invalid_arguments", `--port must be a number, not "${port}".`);
+  if (port !== undefined && !(/^\d{1,5}$/.test(port) && Number(port) <= 65_535)) {
+    throw new ToolcribError("invalid_arguments", `--port must be a number from 0 to 65535, not "${port}".`);
   }
   const { http } = config;
   const given = {

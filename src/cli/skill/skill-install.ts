@@ -45,6 +45,7 @@ import { commandLine } from "../../hub/install/scan-server-entry.ts";
 import { type ReplacedFolder, skillHome } from "../../hub/install/skill-folders.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { findReferences } from "../../secrets/secret-references.ts";
+import { setupCommand } from "../../skills/offer/offered-skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { clientScope, findClient, showClientDiff } from "../client-config.ts";
 import type { Invocation } from "../command.ts";
@@ -63,6 +64,21 @@ export function runInstall(invocation: Invocation): Promise<number> {
   );
 }
 
+/** People name an imported skill, as `skill list` does, where a source is needed. */
+async function withImportedSource(
+  error: unknown,
+  named: string | undefined,
+  registry: SkillRegistry,
+): Promise<unknown> {
+  const { code, message } = asToolcribError(error);
+  if (code !== "not_found" || named === undefined) return error;
+  const skill = (await registry.list()).find(({ name }) => name === named);
+  const command = skill && setupCommand({ manifest: skill, from: skill.sourcePath, dir: skill.dir });
+  return command === undefined
+    ? error
+    : new ToolcribError(code, message, { hint: `The skill ${named} was imported; to set it up: ${command}` });
+}
+
 async function install(invocation: Invocation, registry: SkillRegistry, signal: AbortSignal): Promise<number> {
   const { args, flags, out, cwd } = invocation;
   if (args.length > 1) throw new ToolcribError("invalid_arguments", "Name one source at a time.");
@@ -79,7 +95,11 @@ async function install(invocation: Invocation, registry: SkillRegistry, signal: 
   };
   const options = { signal, select, all: flags.has("all"), force, lockFile, onProgress };
   const { redraw, stop } = out.spinner(() => `Fetching${fetched}`);
-  const found = await planInstall(sources, place, options).finally(stop);
+  const found = await planInstall(sources, place, options)
+    .finally(stop)
+    .catch(async (error: unknown) => {
+      throw await withImportedSource(error, args[0], registry);
+    });
   const plan = await withoutClientServers(found, clients, place);
   try {
     for (const warning of plan.warnings) out.warn(showHidden(warning));

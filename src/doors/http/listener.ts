@@ -437,8 +437,8 @@ function listenError(error: NodeJS.ErrnoException, host: string, port: number): 
   const where = `${hostInUrl(host)}:${port}`;
   switch (error.code) {
     case "EADDRINUSE":
-      return new ToolcribError("conflict", `${where} is in use by another program.`, {
-        hint: "Is a hub already running? http.port sets another port; 0 picks a free one.",
+      return new ToolcribError("conflict", `${where} is in use.`, {
+        hint: "toolcrib hub lists the hubs that run. --port or http.port sets another port; 0 picks a free one.",
         cause: error,
       });
     case "EACCES":

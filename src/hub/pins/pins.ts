@@ -23,7 +23,7 @@ import { compareDefinitions, type DiffBudget, reportBudget } from "./definition-
 import type { Capability } from "../../model/capability.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Decision } from "../../model/decision.ts";
-import { asToolcribError, ToolcribError } from "../../model/errors.ts";
+import { asSentence, asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { spellingsOf } from "../../policy/canonical-uri.ts";
 import { SKILLS_SOURCE } from "../../skills/offer/offered-skill.ts";
 import {
@@ -546,7 +546,7 @@ export class Pins {
     const reason = error instanceof Error ? error.message : String(error);
     this.#onEvent({
       type: "problem",
-      message: `The pins cannot be written to ${this.file}: ${reason}`,
+      message: `The pins cannot be written to ${this.file}: ${asSentence(reason)}`,
       hint: this.#storage.unwritten,
     });
   }

@@ -3,6 +3,7 @@
  * and roles first, and written only if the file is still the one that the diff was made from.
  */
 import { createHash, randomBytes } from "node:crypto";
+import { nearMatches } from "../../base/near-matches.ts";
 import { hidingLayerOf } from "../../catalog/overrides.ts";
 import { ConfigDocument, invalidConfigError, renderDiagnostic } from "../../config/config-document.ts";
 import { changedMeanwhile, planEdit, takeBack, writePlanned } from "../../config/edit-config.ts";
@@ -149,7 +150,7 @@ export class ConfigChanges {
       diffs,
       effect: this.#effect(next),
       unmet: this.#unmet(changes, next),
-      notes: [...accessNotes(config, candidate), ...warnings.map(renderDiagnostic)],
+      notes: [...accessNotes(config, candidate), ...this.#nameless(changes), ...warnings.map(renderDiagnostic)],
     };
     return { file, before, after, changesFile, stored, tags, token, shown };
   }
@@ -314,6 +315,24 @@ export class ConfigChanges {
     return catalog.find(name) ?? catalog.snapshot().tools.find(({ shape }) => shape?.original.name === name);
   }
 
+  /** A rule for a name with a typing error would protect nothing, and say so nowhere. */
+  #nameless(changes: readonly ConfigChange[]): string[] {
+    const { catalog } = this.#options.parts;
+    const patterns = changes.flatMap((change) => {
+      if (change.kind !== "rule" || change.verdict === "none" || change.serverId !== undefined) return [];
+      return change.patterns.filter((pattern) => PUBLIC_NAME.test(pattern) && pattern.includes("__"));
+    });
+    const names = catalog.snapshot().tools.map(({ name }) => name);
+    return patterns.flatMap((pattern) => {
+      if (this.#tool(pattern) !== undefined || catalog.findPrompt(pattern) !== undefined) return [];
+      const [near] = nearMatches(pattern, names, 1);
+      return `No tool is called ${pattern} now${near === undefined ? "" : `; did you mean ${near}?`}`.replace(
+        /[^?]$/,
+        "$&.",
+      );
+    });
+  }
+
   #matchable(tool: ToolCapability): Matchable & { readonly names: readonly string[] } {
     const { publicName, aliases = [], annotations, tags } = this.#options.current.wiring.path.access.subject(tool);
     return { kind: "tool", names: [publicName, ...aliases], annotations, tags };
@@ -364,6 +383,9 @@ export class ConfigChanges {
     });
   }
 }
+
+/** As `tools.naming` makes them: no glob, class or condition. */
+const PUBLIC_NAME = /^[\w.-]+$/;
 
 /** Clients and agents come through these; others are people and commands. */
 const CLIENT_DOORS: ReadonlySet<string> = new Set(["mcp", "acp", "library"]);

@@ -317,7 +317,7 @@ export function parseTime(flag: string, text: string, now: number): number {
     const time = Date.parse(isDate ? `${text}T00:00` : text);
     if (!Number.isNaN(time)) return time;
   }
-  throw new ToolcribError("invalid_arguments", `${flag} ${JSON.stringify(text)} is no time.`, {
+  throw new ToolcribError("invalid_arguments", `${flag} ${JSON.stringify(text)} is not a time.`, {
     hint: "Give a span such as 15m, 2h or 7d, or a time such as 2026-11-15T09:30.",
   });
 }

@@ -21,6 +21,7 @@ it("[cage-04c] doctor counts no image that is being made, and tells each warning
   }));
   const warned = withoutRepeats([...early, ...serverChecks(running)]).filter(({ status }) => status === "warn");
   expect(warned.map(({ message }) => message)).toEqual(["of the hub", "odd"]);
+  expect(serverChecks(running)[0]?.message).toMatch(/^stdio, 1 tool, protocol /);
 });
 
 it("[cage-04c] these are the words of who makes images", () => {

@@ -143,7 +143,7 @@ describe("[gate-11a] the listener's life", () => {
     await expect(place({ port: listener.port })).rejects.toMatchObject({
       code: "conflict",
       message: expect.stringContaining(`127.0.0.1:${listener.port} is in use`),
-      hint: expect.stringContaining("http.port"),
+      hint: expect.stringMatching(/toolcrib hub .*--port .*http\.port/),
     });
     await expect(
       place({ host: "192.0.2.77", auth: { tokens: [{ token: "a-token-0123456789" }] } }),

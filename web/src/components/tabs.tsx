@@ -1,5 +1,5 @@
 import { Tabs as RadixTabs } from "radix-ui";
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { numberText } from "../text.ts";
 
 export interface Tab {
@@ -18,13 +18,26 @@ interface TabsProps {
 
 /** Only the shown tab's content exists. */
 export function Tabs({ label, tabs, value, onChange }: TabsProps) {
+  const list = useRef<HTMLDivElement>(null);
+  const counts = tabs.map(({ count }) => count).join(" ");
+  // A link may open one that a phone has no room for, at once or when counts are known. Only the list is scrolled, not the page.
+  useEffect(() => {
+    const shown = list.current?.querySelector<HTMLElement>("[data-state=active]");
+    if (!list.current || !shown) return;
+    const hidden = shown.offsetLeft + shown.offsetWidth - list.current.clientWidth;
+    if (hidden > list.current.scrollLeft) list.current.scrollLeft = hidden;
+  }, [value, counts]);
   return (
     <RadixTabs.Root
       className="min-w-0"
       {...(value === undefined ? { defaultValue: tabs[0]?.id ?? "" } : { value })}
       {...(onChange === undefined ? {} : { onValueChange: onChange })}
     >
-      <RadixTabs.List aria-label={label} className="flex gap-0.5 overflow-x-auto border-b border-line px-2">
+      <RadixTabs.List
+        ref={list}
+        aria-label={label}
+        className="relative flex gap-0.5 overflow-x-auto border-b border-line px-2"
+      >
         {tabs.map((tab) => (
           <RadixTabs.Trigger
             key={tab.id}
