@@ -128,7 +128,8 @@ function describeError(error: ToolcribError): Failure {
   }
   if (isPermanent(error)) return { reason: error.message, hint, heals: false };
   if (error.code === "timeout") {
-    const fallback = "Start it by hand to see what it waits for, or raise its `timeout`.";
+    const fallback =
+      "Start it by hand to see what it waits for, and whether it prints anything but messages of the protocol to stdout. If it is slow, raise its `timeout`.";
     return { reason: `The server did not answer: ${error.message}`, hint: fallback, heals: true };
   }
   return describeAnswer(error) ?? { reason: error.message, hint, heals: true };
