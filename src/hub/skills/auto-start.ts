@@ -35,6 +35,11 @@ function installLine(skill: OfferedSkill, names: readonly string[]): string {
   return [command, ...names.map((name) => `--set ${name}`)].join(" ");
 }
 
+/** An install writes it down under an id that stays the same, which rules can name. */
+function setUpApart(skill: OfferedSkill): { readonly hint: string } {
+  return { hint: `${installLine(skill, [])} sets it up as a server of its own.` };
+}
+
 /** Warns about servers that cannot be started, and adds the others. */
 export async function withAutoStartedServers(
   config: LoadedConfig,
@@ -113,8 +118,15 @@ export async function withAutoStartedServers(
         }
         const spec = specOf(skill, server);
         if (added.some((other) => isSameServer(other, spec))) continue;
+        if (config.servers.some(({ id }) => id === spec.id)) {
+          throw new ToolcribError("conflict", "the config has a different server with that name", setUpApart(skill));
+        }
         if (added.some(({ id }) => id === spec.id)) {
-          throw new ToolcribError("conflict", "another skill requires a different server with that name");
+          throw new ToolcribError(
+            "conflict",
+            "another skill requires a different server with that name",
+            setUpApart(skill),
+          );
         }
         added.push(spec);
       } catch (error) {
