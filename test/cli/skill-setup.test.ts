@@ -187,6 +187,7 @@ describe("[whole-20a] required servers are checked strictly", () => {
     ["an unknown key", "- {name: a, comand: npx}", /own\/SKILL\.md:\d+: UNKNOWN_FIELD .*"comand"/],
     ["a wrong type", "- {name: a, command: npx, args: {x: 1}}", /INVALID_TYPE .*args/],
     ["no name", "- {command: npx}", /MISSING_FIELD .*needs a name or a package/],
+    ["an empty name", "- {name: '', command: npx}", /INVALID_VALUE .*0\.name": it is empty/],
     ["a wrong parameter", "- {name: a, command: x, parameters: {P: {secret: yes}}}", /UNKNOWN_FIELD .*"secret"/],
     [
       "a wrong transport",
@@ -204,6 +205,13 @@ describe("[whole-20a] required servers are checked strictly", () => {
     const front = `requires-mcp-servers:\n  ${item}`;
     expect(await check(front)).toMatchObject({ code: 1, stdout: expect.stringMatching(told) });
     expect(await check(front, "--warn-only")).toMatchObject({ code: 0, stdout: expect.stringMatching(told) });
+  });
+
+  it.each([
+    ["another spelling", "requiresMcpServers:\n  - {name: a, comand: npx}", /UNKNOWN_FIELD .*"comand"/],
+    ["metadata", "metadata:\n  requires-mcp-servers:\n    - {name: a, comand: npx}", /UNKNOWN_FIELD .*"comand"/],
+  ])("in %s, from where they are read as well, too", async (_where, front, told) => {
+    expect(await check(front)).toMatchObject({ code: 1, stdout: expect.stringMatching(told) });
   });
 
   it("a field as the documentation has it passes, with --strict too, and so does the example", async () => {
