@@ -173,7 +173,7 @@ describe("servers of a session, told and bounded", () => {
     const session = await open({ servers: { bad: misbehaving("bad-tools") } });
     const told = (): string => messages(session).join("\n");
     await expect.poll(told).toMatch(/left out/);
-    expect(told()).toMatch(/twice|same name|already/i);
+    expect(told()).toMatch(/^The server "bad" lists the tool \S+ twice; the last one is used\.$/m);
     const dead = await open({ servers: { mute: { command: process.execPath, args: ["-e", LISTLESS] } } });
     await expect.poll(() => messages(dead).join("\n")).toMatch(/"mute".*tools\/list could not be read/);
     for (const [{ id }, part] of [
@@ -182,6 +182,16 @@ describe("servers of a session, told and bounded", () => {
     ] as const)
       expect(logged.some((line) => line.startsWith(id) && line.includes(part))).toBe(true);
     stop();
+  });
+
+  it("[whole-13a] have no control characters of their own in what is told of them", async () => {
+    const tools = [{ name: "ring\u0007\u001b[2J", inputSchema: { type: "object" } }];
+    const list = LISTLESS.replace(
+      'error: { code: -32603, message: "no list today" }',
+      () => `result: { tools: ${JSON.stringify(tools)} }`,
+    );
+    const session = await open({ servers: { loud: { command: process.execPath, args: ["-e", list] } } });
+    await expect.poll(() => messages(session).join("\n")).toContain('"ring\\u{0007}\\u{001B}[2J" is not offered');
   });
 
   it("[whole-13a] are not said to have tools where the list of them cannot be read", async () => {
