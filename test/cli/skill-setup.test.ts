@@ -293,6 +293,7 @@ if (word === "run") { console.error("Error: OCI permission denied"); process.exi
 describe("[whole-22a] descriptions that YAML would cut", () => {
   it.each([
     ["a number sign", "Use for issue #12 and C #tags", "Use for issue #12 and C #tags", "UNQUOTED_COMMENT"],
+    ["a number sign at its beginning", "#1 for C #tags", "#1 for C #tags", "UNQUOTED_COMMENT"],
     ["brackets", "[TODO: explain, with commas]", "[TODO: explain, with commas]", "UNQUOTED_SPECIAL"],
   ])("%s is kept whole, with a warning", async (_what, written, description, code) => {
     const place = furnished();

@@ -85,7 +85,7 @@ export const ServerSchema = z
 
 /** Strict: what is misspelled here would start the wrong program, or none. */
 const ServersSchema = z
-  .union([z.string(), z.array(z.union([z.string(), ServerSchema]))])
+  .union([z.string(), z.array(z.union([z.string().min(1), ServerSchema]))])
   .describe("MCP servers that the skill needs: names, packages or templates.");
 
 /** The Agent Skills standard to the letter, and the one key that Toolcrib adds to it. */
