@@ -131,6 +131,22 @@ describe("[whole-19a] one package with different parameters", () => {
     ]);
   });
 
+  it("is a server of its own where another skill has another program under that name", async () => {
+    const place = furnished();
+    for (const name of ["a", "b"]) {
+      const text = skillText(name, "requires-mcp-servers:\n  - {name: own, command: ./bin/serve, args: ['.']}");
+      put(join(place.dir, `${name}/SKILL.md`), text);
+      const program = `#!${process.execPath}\nimport(${JSON.stringify(FILES_SERVER)});\n`;
+      chmodSync(put(join(place.dir, `${name}/bin/serve`), program), 0o755);
+      const done = await run(place, ["install", name, "--with-mcp", "--yes"]);
+      expect(done.stderr + String(done.code)).toMatch(/0$/);
+    }
+    expect((await serversOf(place)).map(({ id, command }) => [id, command])).toEqual([
+      ["own", join(place.toolcribHome, "skills/homes/skill-a/bin/serve")],
+      ["own-2", join(place.toolcribHome, "skills/homes/skill-b/bin/serve")],
+    ]);
+  });
+
   it("is a second server where another value is given", async () => {
     const place = furnished();
     for (const name of ["one", "two"]) put(join(place.dir, name, "keep"), "");
@@ -156,6 +172,18 @@ describe("[whole-19b] a server that the client has", () => {
     expect(await serversOf(place)).toEqual([]);
     expect(JSON.parse(readFileSync(join(place.home, ".cursor/mcp.json"), "utf8"))).toEqual(own);
     expect((await run(place, ["install", "notes", "--client", "cursor,codex", "--yes"])).code).toBe(1);
+  });
+
+  it("is told to be off where the client has it disabled", async () => {
+    const place = furnished();
+    const mine = { command: process.execPath, args: [FILES_SERVER, "/srv"], disabled: true };
+    put(join(place.home, ".cursor/mcp.json"), JSON.stringify({ mcpServers: { mine } }));
+    writeSkill(place.dir, "notes", [filesServer()]);
+    const done = await run(place, ["install", "notes", "--client", "cursor", "--yes"]);
+    expect(done).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("It is disabled in Cursor: enable it there."),
+    });
   });
 });
 

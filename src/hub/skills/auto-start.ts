@@ -22,6 +22,7 @@ import { findMatchingServer, isSameServer } from "../../skills/servers/match-ser
 import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
 import { type ContainerEngine, containerEngine, lastLines } from "../../upstream/sandbox/container-engine.ts";
 import { environmentValue, isHarmless } from "../install/environment.ts";
+import { isSetUpOtherwise } from "../install/required-servers.ts";
 import { scanServerEntry } from "../install/scan-server-entry.ts";
 
 export interface SkillServersOptions {
@@ -108,7 +109,8 @@ export async function withAutoStartedServers(
   for (const skill of imported) {
     for (const declared of skill.facts.servers) {
       const { server, notice } = choose(declared);
-      if (findMatchingServer(server, config.servers) !== undefined) continue;
+      const usable = config.servers.filter((spec) => !isSetUpOtherwise(spec, server, skill.facts));
+      if (findMatchingServer(server, usable) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
         if (server.template === undefined)

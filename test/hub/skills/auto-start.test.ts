@@ -124,6 +124,15 @@ describe("[skill-13b] skills.autoStart", () => {
     ]);
   });
 
+  it("[whole-19a] does not take another skill's server for its own because of the name", async () => {
+    writeSkill(skills, "one", { more: needsFiles(place) });
+    const started = await start({ mcpServers: { docs: { ...everything(), skill: "skill-other" } } });
+    expect(servers(started)).toEqual(["docs ready toolcrib"]);
+    expect(started.warnings().map(({ message }) => message)).toEqual([
+      expect.stringMatching(/docs of the skill one .*the config has a different server with that name/s),
+    ]);
+  });
+
   it("takes parameters from the environment, and says what is missing", async () => {
     const template = (name: string, parameter: string, { command = "", args = [] }: ServerEntryInput): string[] => {
       return [
