@@ -181,6 +181,7 @@ describe("servers of a session, told and bounded", () => {
       [dead, "tools/list could not be read"],
     ] as const)
       expect(logged.some((line) => line.startsWith(id) && line.includes(part))).toBe(true);
+    expect(logged.filter((line) => line.includes("tools/list could not be read"))).toHaveLength(1);
     stop();
   });
 
