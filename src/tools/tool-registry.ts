@@ -28,6 +28,8 @@ interface RegistryEvents {
   change: { readonly added: readonly string[]; readonly removed: readonly string[] };
   /** As `change`, unless only tools mirrored in from MCP servers are concerned. */
   local: undefined;
+  /** A factory came or went that has no tools in the default context: other contexts may have other tools now. */
+  contexts: undefined;
   /** Something was left out, such as a tool of a factory that failed. */
   warning: { readonly message: string };
 }
@@ -205,7 +207,10 @@ export class ToolRegistry {
   }
 
   #announce(entry: Entry, added: readonly string[], removed: readonly string[]): void {
-    if (added.length + removed.length === 0) return;
+    if (added.length + removed.length === 0) {
+      if (entry.kind === "factory") this.#events.emit("contexts", undefined);
+      return;
+    }
     this.#events.emit("change", { added, removed });
     const isMirrored = entry.kind === "tool" && entry.origin === "mcp";
     // A mirrored tool that goes may make room for one of a factory.
