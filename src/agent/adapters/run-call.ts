@@ -33,7 +33,7 @@ export async function runCall(
   return orFailure(async () => tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate));
 }
 
-/** What is thrown as a result that says so. */
+/** The result of a tool; one that says so where it throws. */
 export async function orFailure(run: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
     return await run();
