@@ -442,6 +442,16 @@ describe("[whole-07a] properties that only conditions describe", () => {
     expect(found.toSorted()).toEqual(["kind", "size", "whole", "why"]);
   });
 
+  it.each(["openai", "openai-strict", "any"] as const)("reach %s where the condition itself cannot", (provider) => {
+    const schema = JSON.parse(`{
+      "type": "object", "properties": { "x": { "type": "string" } },
+      "if": { "properties": { "x": { "pattern": "^(?!a)b" } } },
+      "then": { "properties": { "y": { "type": "string" } }, "required": ["y"] }
+    }`) as JsonObject;
+    expect(Object.keys(root(schema, provider)["properties"] as JsonObject)).toEqual(["x", "y"]);
+    if (provider !== "openai-strict") expect(root(schema, provider)["required"] ?? []).toEqual([]);
+  });
+
   it("of all conditions are kept for Claude, which takes one of them", () => {
     expect(Object.keys(root(address, "anthropic")["properties"] as JsonObject)).toEqual(
       expect.arrayContaining(["zip", "postal"]),
