@@ -223,6 +223,16 @@ describe("servers of a session, told and bounded", () => {
     await other.close();
   });
 
+  it("[whole-13b] that take longer say which setting is theirs", async () => {
+    const other = await startHub({ sessions: { toolTimeout: 200 } });
+    const session = await other.openSession({ servers: { notes: misbehaving("ok") } });
+    const outcome = await other.call({ name: "notes__slow", arguments: { ms: 5000 }, session });
+    expect(outcome).toMatchObject({
+      error: { code: "timeout", hint: expect.stringContaining("`sessions.toolTimeout` if a client brought it") },
+    });
+    await other.close();
+  });
+
   it("[whole-13c] end when they are not used for sessions.idleMinutes, and start again with the next use", async () => {
     const clock = new FakeClock();
     const other = await startHub({ sessions: { idleMinutes: 2 } }, { clock });
