@@ -41,7 +41,7 @@ interface Counts {
 const COUNTS: Readonly<Record<Extent, Counts>> = {
   full: {
     calls: { seconds: 10, bareSeconds: 1, warmupSeconds: 4, quietMs: 500 },
-    answers: { seconds: 3.5, bareSeconds: 0.7, warmupSeconds: 0.7, quietMs: 500 },
+    answers: { seconds: 3, bareSeconds: 0.7, warmupSeconds: 0.7, quietMs: 500 },
     tools: 1000,
     startRounds: 3,
     startedMs: 3000,

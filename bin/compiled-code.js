@@ -125,8 +125,14 @@ function release(bytes) {
 
 function write(file, data) {
   const unfinished = `${file}.${process.pid}`;
-  fs.writeFileSync(unfinished, Buffer.concat([data, sumOf(data)]), { mode: 0o600 });
-  fs.renameSync(unfinished, file);
+  try {
+    fs.writeFileSync(unfinished, Buffer.concat([data, sumOf(data)]), { mode: 0o600 });
+    fs.renameSync(unfinished, file);
+  } catch (error) {
+    // Where the disk is full, each start would leave another one.
+    fs.rmSync(unfinished, { force: true });
+    throw error;
+  }
 }
 
 function removeOld(folder) {

@@ -942,7 +942,8 @@ export const REQUIREMENTS = {
     "A list change that a server announces reaches open subscriptions/listen streams, even if the list is the same.",
   "whole-25c":
     "URL-mode elicitation passes between eras: questions, ids, and the legacy refusal until an address is visited.",
-  "whole-33a": "Progress after input_required comes under the progress token of the retry.",
+  "whole-33a":
+    "Progress after input_required comes under the progress token of the retry, and none while no request waits.",
   "whole-26a":
     "The conformance comparison names every check that differs, scored or not; what is accepted quotes the specification.",
   "whole-27a": "Keys of our own in _meta are in reverse DNS notation; for one version the former ones are written too.",

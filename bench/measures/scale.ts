@@ -34,8 +34,10 @@ export interface ScaleFigures {
 }
 
 const OPENED_AT_ONCE = 50;
-/** Each has half of the seconds of another measure: what slows the machine for a minute must not fall on one size alone. */
-const ROUNDS = 4;
+/** What slows the machine for a minute must not fall on one size alone. */
+const ROUNDS = 3;
+/** Of the seconds of another measure. */
+const ROUND_SHARE = 0.4;
 
 interface Started {
   readonly size: Size;
@@ -72,7 +74,7 @@ export async function measureScale(
   for (let round = 0; round < ROUNDS; round += 1) {
     say(`  round ${round + 1} of ${ROUNDS}`);
     for (const { entrant, phases } of round % 2 === 0 ? started : started.toReversed())
-      phases.push(await phase(entrant, PATTERNS.atOnce, durations.seconds / 2, durations));
+      phases.push(await phase(entrant, PATTERNS.atOnce, durations.seconds * ROUND_SHARE, durations));
   }
   const smallest = started[0]?.phases ?? [];
   const rows = started.map(({ size, rssMb, phases }): SizeRow => {

@@ -122,12 +122,6 @@ export class SingleFlight<Key, Value> {
   }
 }
 
-/** A function whose overlapping calls share one run. */
-export function singleFlight<Value>(work: () => Promise<Value>): () => Promise<Value> {
-  const flights = new SingleFlight<true, Value>();
-  return () => flights.run(true, work);
-}
-
 /** Like `Promise.all(items.map(task))`, with at most `limit` tasks at a time: open files and processes are limited. */
 export async function mapLimit<Item, Result>(
   items: readonly Item[],

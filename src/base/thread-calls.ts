@@ -1,32 +1,51 @@
-/** Calls between two threads: each side offers functions by name, and calls those of the other. And a pool of threads for one kind of work. */
-import type { Worker } from "node:worker_threads";
+/** Calls from a thread to functions of another that it started, by name; and a pool of threads for one kind of work. */
+import type { MessagePort, Worker } from "node:worker_threads";
 import { endsWithin } from "./async.ts";
 import { asToolcribError, type ErrorObject, ToolcribError } from "../model/errors.ts";
 
-/** A Worker, or the port of one to its parent. */
-interface ThreadPort {
-  postMessage(message: unknown, transfer: []): void;
-  on(event: "message", listener: (message: Message) => void): unknown;
+interface Call {
+  readonly id: number;
+  readonly name: string;
+  readonly args: readonly unknown[];
 }
 
-type Message =
-  | { readonly id: number; readonly name: string; readonly args: readonly unknown[] }
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: ErrorObject };
+interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly error?: ErrorObject;
+}
 
 /** Functions by name. Arguments and results are copied by structured cloning. */
-export type ThreadFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
+type ThreadFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
 
-export class ThreadCalls {
-  readonly #port: ThreadPort;
-  readonly #offered: ThreadFunctions;
+/** In the thread that was started: what it throws becomes a ToolcribError there. */
+export function offerFunctions(port: MessagePort, functions: ThreadFunctions): void {
+  const answer = async ({ id, name, args }: Call): Promise<void> => {
+    try {
+      // Both sides are of one program: what is sent is what the function takes.
+      const offered = functions[name] as ((...args: readonly unknown[]) => unknown) | undefined;
+      port.postMessage({ id, result: await offered?.(...args) } satisfies Answer, []);
+    } catch (error) {
+      port.postMessage({ id, error: asToolcribError(error).toObject() } satisfies Answer, []);
+    }
+  };
+  port.on("message", (call: Call) => void answer(call));
+}
+
+/** A thread that was started, with the calls that it has not answered. */
+class Thread {
+  readonly worker: Worker;
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #lastId = 0;
 
-  constructor(port: ThreadPort, offered: ThreadFunctions) {
-    this.#port = port;
-    this.#offered = offered;
-    port.on("message", (message) => void this.#take(message));
+  constructor(worker: Worker) {
+    this.worker = worker;
+    worker.on("message", ({ id, result, error }: Answer) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (error === undefined) waiting?.resolve(result);
+      else waiting?.reject(new ToolcribError(error.code, error.message, error));
+    });
   }
 
   /** How many calls have no answer yet. */
@@ -34,44 +53,19 @@ export class ThreadCalls {
     return this.#waiting.size;
   }
 
-  /** Rejects with what the other side threw, as a ToolcribError. The caller knows the type of the answer. */
+  /** The caller knows the type of the answer. */
   call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const id = (this.#lastId += 1);
     const answer = Promise.withResolvers<unknown>();
-    this.#send({ id, name, args });
+    this.worker.postMessage({ id, name, args } satisfies Call, []);
     this.#waiting.set(id, answer);
     return answer.promise as Promise<Result>;
   }
 
-  /** The other side is gone. */
+  /** It is gone. */
   fail(error: ToolcribError): void {
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
-  }
-
-  #send(message: Message): void {
-    this.#port.postMessage(message, []);
-  }
-
-  async #take(message: Message): Promise<void> {
-    const { id } = message;
-    if ("name" in message) {
-      try {
-        // Both sides are of one program: what is sent is what the function takes.
-        const offered = this.#offered[message.name] as ((...args: readonly unknown[]) => unknown) | undefined;
-        const result = await offered?.(...message.args);
-        this.#send({ id, result });
-      } catch (error) {
-        this.#send({ id, error: asToolcribError(error).toObject() });
-      }
-      return;
-    }
-    const waiting = this.#waiting.get(id);
-    this.#waiting.delete(id);
-    if ("error" in message) {
-      const { code, message: text, ...rest } = message.error;
-      waiting?.reject(new ToolcribError(code, text, rest));
-    } else waiting?.resolve(message.result);
   }
 }
 
@@ -92,7 +86,7 @@ interface ThreadPoolOptions {
 /** Threads for work that comes now and then: started when it comes, ended when none does. They keep no process alive. */
 export class ThreadPool {
   readonly #options: ThreadPoolOptions;
-  readonly #running = new Map<ThreadCalls, Worker>();
+  readonly #running = new Set<Thread>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: ThreadPoolOptions) {
@@ -106,53 +100,52 @@ export class ThreadPool {
   async call<Result>(name: string, ...args: readonly unknown[]): Promise<Result> {
     const { most, maxWaiting = MAX_WAITING, idleMs = IDLE_MS } = this.#options;
     let waiting = 0;
-    let thread: ThreadCalls | undefined;
-    for (const each of this.#running.keys()) {
+    let thread: Thread | undefined;
+    for (const each of this.#running) {
       waiting += each.size;
       if (thread === undefined || each.size < thread.size) thread = each;
     }
     if (waiting >= maxWaiting) throw new ToolcribError("internal", "All threads are busy.");
     if (thread === undefined || (thread.size > 0 && this.#running.size < most)) thread = this.#start();
-    const worker = this.#running.get(thread);
     clearTimeout(this.#timer);
-    worker?.ref();
+    thread.worker.ref();
     try {
       return await thread.call<Result>(name, ...args);
     } finally {
-      if (thread.size === 0) worker?.unref();
+      if (thread.size === 0) thread.worker.unref();
       clearTimeout(this.#timer);
-      const isIdle = ([each]: readonly [ThreadCalls, Worker]): boolean => each.size === 0;
-      this.#timer = setTimeout(() => void this.#end([...this.#running].filter(isIdle)), idleMs).unref();
+      const endIdle = (): void => void this.#end([...this.#running].filter(({ size }) => size === 0));
+      this.#timer = setTimeout(endIdle, idleMs).unref();
     }
   }
 
   /** Ends all of them; what has no answer after this time gets none. */
   async close(waitMs: number): Promise<void> {
     clearTimeout(this.#timer);
-    for (const worker of this.#running.values()) worker.ref();
+    for (const { worker } of this.#running) worker.ref();
     await this.#end([...this.#running], waitMs);
   }
 
-  #start(): ThreadCalls {
+  #start(): Thread {
     const worker = this.#options.start();
-    const thread = new ThreadCalls(worker, {});
+    const thread = new Thread(worker);
     let reason = "";
     worker.on("error", (error) => (reason = `: ${error instanceof Error ? error.message : String(error)}`));
     worker.on("exit", () => {
       this.#running.delete(thread);
       thread.fail(new ToolcribError("internal", `The thread ended${reason}.`));
     });
-    this.#running.set(thread, worker);
+    this.#running.add(thread);
     return thread;
   }
 
-  async #end(chosen: readonly (readonly [ThreadCalls, Worker])[], waitMs?: number): Promise<void> {
+  async #end(chosen: readonly Thread[], waitMs?: number): Promise<void> {
     // What comes now is not for one that ends.
-    for (const [thread] of chosen) this.#running.delete(thread);
-    const end = async ([thread, worker]: readonly [ThreadCalls, Worker]): Promise<void> => {
+    for (const thread of chosen) this.#running.delete(thread);
+    const end = async (thread: Thread): Promise<void> => {
       const closed = thread.call("close").catch(() => {});
       await endsWithin(closed, { ms: waitMs });
-      await worker.terminate();
+      await thread.worker.terminate();
     };
     await Promise.all(chosen.map(end));
   }

@@ -288,7 +288,7 @@ type Step = string | typeof EACH;
 type Path = readonly Step[];
 const EACH = Symbol("each item");
 
-export function parsePath(text: string): Path {
+function parsePath(text: string): Path {
   return [...text.matchAll(/\[\*\]|[^.[\]]+/g)].map(([step]) => (step === "[*]" ? EACH : step));
 }
 

@@ -104,7 +104,7 @@ export interface AgentClient {
   write(serverId: string, server: WrittenServer): JsonObject | undefined;
   /** Matches the name that the client gives itself (`clientInfo.name`). For display: anyone can use any name. */
   readonly saysName: RegExp;
-  /** The form of tool names that a model sees; absent where the client adds nothing, or that is not known. */
+  /** The form of tool names that a model sees; absent where the client adds nothing, shortens names itself, or that is not known. */
   readonly toolNames?: {
     /** @param entry The name of the server in the client's config. */
     prefix(entry: string): string;

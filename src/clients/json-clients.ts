@@ -256,6 +256,7 @@ export const copilotCli = jsonClient({
   id: "copilot-cli",
   name: "Copilot CLI",
   saysName: /^(?:github-)?copilot/i,
+  toolNames: { prefix: (entry) => `${entry}-` },
   files: filesAt({
     user: [below(copilotFolder, COPILOT_FILE), olderCopilotFile],
     project: [".mcp.json", ".github/mcp.json"],
@@ -426,6 +427,7 @@ export const openclaw = jsonClient({
   name: "OpenClaw",
   reducesEnvironment: true,
   saysName: /^openclaw/i,
+  toolNames: { prefix: (entry) => `${entry}__` },
   format: "json5",
   files: filesAt({
     user: [(machine) => fromEnv(machine, "OPENCLAW_CONFIG_PATH") ?? below(openclawFolder, "openclaw.json")(machine)],

@@ -123,6 +123,7 @@ export const pi = jsonClient({
   id: "pi",
   name: "pi",
   saysName: /^pi-mcp/i,
+  toolNames: { prefix: (entry) => `${entry}_` },
   files: filesAt({
     user: [below(piFolder, "mcp.json"), (machine) => inConfigHome(machine, "mcp", "mcp.json"), ".agents/mcp.json"],
     project: [".pi/mcp.json", ".mcp.json"],

@@ -39,7 +39,7 @@ interface NatsClusterParts {
   warn(message: string): void;
 }
 
-export class NatsCluster implements Cluster {
+class NatsCluster implements Cluster {
   readonly name: string;
   readonly leases: BucketLeases;
   readonly #parts: NatsClusterParts;

@@ -62,7 +62,7 @@ export const SkillDetailSchema = SkillInfoSchema.extend({
 }).meta({ id: "SkillDetail" });
 
 /** A skill that was found and not imported. */
-export const ScannedSkillSchema = z
+const ScannedSkillSchema = z
   .object({
     name: z.string(),
     description: z.string(),

@@ -93,14 +93,14 @@ const MAX_UNBATCHED_TEXTS = 32;
 /** Longer ones are read by themselves. */
 const MAX_BATCHED_LENGTH = 2_000;
 const BATCH_LENGTH = 32 * 1024;
-const SEPARATOR = "\n\n";
+const SEPARATOR = `\n${" ".repeat(22)}\n`;
 /** Up to this many texts of batches are read again by themselves; further ones are suspicious as they are. */
 const MAX_SECOND_READINGS = 2_000;
 
 /**
  * Pauses after each piece. What a reading costs at the least would make a million tiny strings take long, so short texts
- * are read together first. That reading only says which of them to look at: texts of different fields are not near each
- * other.
+ * are read together first. That reading only says which of them to look at. What follows an order within 24 characters can
+ * explain it away, so texts are further apart.
  */
 function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator<undefined, TextFindings> {
   const found = new Map<string, readonly Finding[]>();
@@ -129,7 +129,7 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
       keep(text, findings);
       continue;
     }
-    length += text.length;
+    length += text.length + SEPARATOR.length;
     if (texts.length > MAX_UNBATCHED_TEXTS && text.length <= MAX_BATCHED_LENGTH) batch.push(text);
     else keep(text, scanText(text, options));
     if (length <= BATCH_LENGTH) continue;
@@ -142,7 +142,7 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
 
 /** Of a passage in a batch, and of one match in it: what is around a text may be words of others, which explain nothing away. */
 const MIN_SCORE = 1.8;
-const MIN_WEIGHT = 2.5;
+const MIN_WEIGHT = 2.2;
 
 /** The texts of a batch to look at. */
 function suspects(batch: readonly string[]): Set<string> {

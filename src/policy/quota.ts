@@ -23,6 +23,8 @@ export interface CallerQuota {
 export interface QuotaReached {
   readonly of: "hub" | "token" | "user";
   readonly limit: number;
+  /** The caller may have all places, and has them: it is their number that limits it. */
+  readonly isTotal?: true;
 }
 
 /**
@@ -63,8 +65,8 @@ export class Quota {
       return this.#size >= limit ? { of: "hub", limit } : undefined;
     }
     const [token, user] = keysOf(caller);
-    if (this.#count(token) >= perToken) return { of: "token", limit: perToken };
-    if (user !== undefined && this.#count(user) >= perUser) return { of: "user", limit: perUser };
+    if (this.#count(token) >= perToken) return reachedBy("token", perToken, total);
+    if (user !== undefined && this.#count(user) >= perUser) return reachedBy("user", perUser, total);
     return this.#size >= total ? { of: "hub", limit: total } : undefined;
   }
 
@@ -91,6 +93,10 @@ export class Quota {
   }
 }
 
+function reachedBy(of: "token" | "user", limit: number, total: number): QuotaReached {
+  return limit === total ? { of, limit, isTotal: true } : { of, limit };
+}
+
 /** Whether a place that `holder` gives up would help `caller` against the limit that is reached. */
 export function makesRoom({ of }: QuotaReached, holder: Caller, caller: Caller): boolean {
   switch (of) {
@@ -107,13 +113,13 @@ export function makesRoom({ of }: QuotaReached, holder: Caller, caller: Caller):
  * `rate_limited` where the caller's own quota is used up, `server_unavailable` where the hub is full.
  * @param what In the plural: "sessions".
  */
-export function quotaError(what: string, { of, limit }: QuotaReached, key: string): ToolcribError {
+export function quotaError(what: string, { of, limit, isTotal }: QuotaReached, key: string): ToolcribError {
   const [whose, setting] =
-    of === "token"
-      ? [" of this token", "http.limits.sessionsPerToken"]
-      : of === "user"
-        ? [" of this user", "http.limits.sessionsPerUser"]
-        : ["", `http.limits.${key}`];
+    of === "hub" || isTotal === true
+      ? ["", `http.limits.${key}`]
+      : of === "token"
+        ? [" of this token", "http.limits.sessionsPerToken"]
+        : [" of this user", "http.limits.sessionsPerUser"];
   const code = of === "hub" ? "server_unavailable" : "rate_limited";
   return new ToolcribError(code, `Too many ${what}${whose} are open: ${limit} is the limit.`, {
     hint: `Close some, or wait until idle ones are closed. The operator can raise ${setting}.`,

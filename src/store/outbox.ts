@@ -1,6 +1,7 @@
 /** Changes that other processes must learn of: each with its revision and its outbox row in one transaction. */
 import type { Kysely, Transaction } from "kysely";
 import type { Clock } from "../base/clock.ts";
+import { asToolcribError } from "../model/errors.ts";
 import { type DatabaseEngine, type Tables, upsert } from "./database.ts";
 import type { ChangedTopic, StoreChange } from "./store.ts";
 
@@ -152,7 +153,8 @@ export class ChangeFeed {
         this.#failed = false;
       } catch (error) {
         // The next read comes by itself; one warning is enough.
-        if (!this.#failed) this.#options.warn(`Changes of other processes cannot be read: ${messageOf(error)}`);
+        if (!this.#failed)
+          this.#options.warn(`Changes of other processes cannot be read: ${asToolcribError(error).message}`);
         this.#failed = true;
       }
     }
@@ -188,12 +190,8 @@ export class ChangeFeed {
       try {
         listener(change);
       } catch (error) {
-        this.#options.warn(`A change of ${change.topic} could not be taken in: ${messageOf(error)}`);
+        this.#options.warn(`A change of ${change.topic} could not be taken in: ${asToolcribError(error).message}`);
       }
     }
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

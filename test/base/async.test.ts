@@ -7,7 +7,6 @@ import {
   pause,
   retry,
   SingleFlight,
-  singleFlight,
   withAbort,
   withTimeout,
 } from "../../src/base/async.ts";
@@ -64,11 +63,13 @@ describe("single-flight", () => {
 
   it("shares a failure and forgets it", async () => {
     let runs = 0;
-    const work = singleFlight(async () => {
+    const flights = new SingleFlight<string, number>();
+    const run = async (): Promise<number> => {
       runs += 1;
       if (runs === 1) throw new Error("once");
       return runs;
-    });
+    };
+    const work = (): Promise<number> => flights.run("a", run);
     const outcomes = await Promise.allSettled([work(), work()]);
     expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(await work()).toBe(2);

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { Script } from "node:vm";
 import { afterAll, expect, it } from "vitest";
 import { runProgram } from "../support/run-program.ts";
@@ -49,6 +49,8 @@ it("[speed-05e] keeps the functions that were called too, and makes what does no
   rmSync(file);
   mkdirSync(file);
   expect(await version(env)).toMatchObject({ code: 0, stderr: "" });
+  // Nor does it leave a part of one behind.
+  expect((await readdir(dirname(file))).filter((name) => name.startsWith(`${basename(file)}.`))).toEqual([]);
 });
 
 it("[speed-05e] reads the files of the start before in one go, and any other when it is needed", async () => {

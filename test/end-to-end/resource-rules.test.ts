@@ -97,10 +97,12 @@ async function serve({ place }: Place, token?: string): Promise<Served> {
         { capabilities: onAsk === undefined ? {} : { elicitation: {} } },
       );
       if (onAsk !== undefined) {
-        client.setRequestHandler(ElicitRequestSchema, ({ params }) => ({
-          action: "accept",
-          content: { answer: onAsk(params.message) },
-        }));
+        client.setRequestHandler(ElicitRequestSchema, async ({ params }) => {
+          const answer = onAsk(params.message);
+          // As a person would: a refusal that comes at once is taken for that of a program, and the call waits for the operator.
+          if (answer === "no") await new Promise((resolve) => setTimeout(resolve, 1200));
+          return { action: "accept", content: { answer } };
+        });
       }
       await client.connect(new StreamableHTTPClientTransport(new URL(`${base}/mcp`), { requestInit: { headers } }));
       onTestFinished(() => client.close());
@@ -211,12 +213,13 @@ describe("[trust-03d] a resource that needs approval", () => {
       questions.push(message);
       return answer;
     });
-    for (const uri of SPELLINGS) {
-      const before = questions.length;
-      const refused = await outcome(caller.readResource({ uri }));
-      expect([uri, refused.includes("TOP-SECRET"), questions.length - before]).toEqual([uri, false, 1]);
-      expect(questions.at(-1)).toContain(uri);
-    }
+    await Promise.all(
+      SPELLINGS.map(async (uri) => {
+        expect([uri, await outcome(caller.readResource({ uri }))]).toEqual([uri, expect.stringContaining("refused")]);
+      }),
+    );
+    expect(questions).toHaveLength(SPELLINGS.length);
+    for (const uri of SPELLINGS) expect(questions).toContainEqual(expect.stringContaining(uri));
     expect(files.asked()).toEqual([]);
     answer = "session";
     const uri = "file:///public/../private/secret.txt";

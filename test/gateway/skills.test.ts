@@ -171,6 +171,22 @@ describe("[skill-08b] skills that a server offers", () => {
     expect(names()).toEqual(["skill__far__helper"]);
   });
 
+  it("[whole-43a] have pins that can be reset once their server was removed", async () => {
+    const files = { "helper/SKILL.md": skillText("helper") };
+    const guard = { pins: "warn" } as const;
+    const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));
+    const { hub } = await gateway({ guard, mcpServers: { far: { url: address } } });
+    const pinned = (): string[] =>
+      hub.pins.list().flatMap(({ server, kind, state }) => (kind === "tool" ? [`${server} ${state}`] : []));
+    await vi.waitFor(() => expect(pinned()).toEqual(["toolcrib:skills:far same"]));
+    await hub.reload({ guard, mcpServers: {} });
+    expect(pinned()).toEqual(["toolcrib:skills:far gone"]);
+    expect(await hub.pins.reset("toolcrib:skills:far")).not.toEqual([]);
+    expect(pinned()).toEqual([]);
+    await hub.reload({ guard, mcpServers: { far: { url: address } } });
+    await vi.waitFor(() => expect(pinned()).toEqual(["toolcrib:skills:far same"]));
+  });
+
   it("take no name of the user's own skills, and no URI", async () => {
     const files = { "deploy/SKILL.md": skillText("deploy", { body: "The server's." }) };
     const address = await serve(await SkillsExtension.load(memorySkillFiles(files)));

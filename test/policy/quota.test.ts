@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Caller, Scope } from "../../src/model/caller.ts";
 import { type HttpConfig, HttpSchema } from "../../src/model/config.ts";
-import { Quota, quotaOf } from "../../src/policy/quota.ts";
+import { Quota, quotaError, quotaOf } from "../../src/policy/quota.ts";
 
 const caller = (key: string, user?: string, scopes: readonly Scope[] = ["read"]): Caller => ({
   key,
@@ -45,5 +45,21 @@ describe("[trust-13a] a quota", () => {
     expect(quotaOf(http({}), 5000)).toMatchObject({ perToken: 5000, perUser: 5000 });
     const set = { auth: several, limits: { sessionsPerToken: 7, sessionsPerUser: 9 } };
     expect(quotaOf(http(set), 5000)).toEqual({ total: 5000, perToken: 7, perUser: 9 });
+  });
+});
+
+describe("[whole-42a] a refusal", () => {
+  const refusedBy = (limits: object, auth?: object): string => {
+    const quota = new Quota(quotaOf(http({ limits, ...(auth && { auth }) }), 2));
+    const one = caller("a", "ann");
+    while (quota.reachedFor(one) === undefined) quota.take(one);
+    return String(quotaError("sessions", quota.reachedFor(one) ?? expect.fail(), "sessions").hint);
+  };
+
+  it("names the number of all places where the caller may have all of them, and otherwise the caller's own limit", () => {
+    expect(refusedBy({})).toMatch(/http\.limits\.sessions\.$/);
+    expect(refusedBy({ sessionsPerToken: 1 })).toContain("http.limits.sessionsPerToken");
+    expect(refusedBy({ sessionsPerUser: 1 })).toContain("http.limits.sessionsPerUser");
+    expect(refusedBy({}, { tokens: [token("a"), token("b")] })).toContain("http.limits.sessionsPerToken");
   });
 });

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { type ChainHead, type Heads, readHeads, updateHeads } from "../../src/telemetry/audit/heads.ts";
@@ -223,6 +223,23 @@ describe("[guard-18b] the heads of chains", () => {
     log.close();
     expect(headsOf(place).get(log.chain)).toMatchObject({ seq: 3, closed: true });
     expect(existsSync(lock)).toBe(false);
+  });
+
+  it("are waited for once while another process holds them, and not again with each record", { retry: 2 }, () => {
+    const place = new AuditPlace();
+    const log = place.log({ clock: new FakeClock() });
+    mkdirSync(place.dir);
+    writeFileSync(join(place.dir, "heads.json.lock"), "");
+    const [first, ...later] = Array.from({ length: 4 }, () => {
+      const start = performance.now();
+      numbered(log, "n", 1);
+      log.flush();
+      return performance.now() - start;
+    });
+    expect(Math.max(...later)).toBeLessThan((first ?? 0) / 2);
+    rmSync(join(place.dir, "heads.json.lock"));
+    log.close();
+    expect(headsOf(place).get(log.chain)).toMatchObject({ seq: 5, closed: true });
   });
 
   it("[guard-18d] of several processes at once are all there", async () => {

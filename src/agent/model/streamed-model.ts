@@ -290,7 +290,7 @@ interface Failure {
 }
 
 /** The answer ended before the model said that it was done. */
-export class StreamInterrupted extends Error {}
+class StreamInterrupted extends Error {}
 
 /** How providers and local servers say that the conversation is too long for the model. */
 const TOO_LONG =

@@ -6,7 +6,7 @@ import { type AuditWish, filterOf } from "../../hub/audit/query.ts";
 import { type AuditStore, verifyAll } from "../../hub/audit/verify.ts";
 import { formatBytes } from "../../model/content.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
-import { type AuditFile, listLog } from "../../telemetry/audit/files.ts";
+import { listLog } from "../../telemetry/audit/files.ts";
 import { type AuditKeys, NO_KEYS } from "../../telemetry/audit/key.ts";
 import {
   type AuditEntry,
@@ -28,6 +28,7 @@ import { type Column, renderTable } from "../table.ts";
 
 const DEFAULT_LIMIT = 100;
 const FOLLOW_LIMIT = 10;
+const POLL_MS = 250;
 
 /** The journal, and the store with older records. */
 interface AuditLocation {
@@ -90,7 +91,14 @@ async function showAndFollow({ flags, out, attached }: Invocation, { dir, store 
   for (const entry of entries) showOne(entry);
   // New records are in the folder first, even if they are moved into a store.
   const inFolder = files.filter((file) => file.isInFolder);
-  await follow(dir, inFolder, { filter, show: showOne, ended: attached?.signal });
+  const tail = new AuditTail(dir, inFolder);
+  // The command may run at a hub.
+  const signal = attached?.signal ?? endOfProcess();
+  // A watch on a folder does not report growing files on some platforms.
+  while (!signal.aborted) {
+    for (const entry of tail.poll(filter)) showOne(entry);
+    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+  }
   return 0;
 }
 
@@ -235,28 +243,6 @@ function whyOf(record: StoredRecord): string {
   if (findings.size > 0) reasons.push([...findings].join(", "));
   if (record.details !== undefined) reasons.push(JSON.stringify(record.details));
   return reasons.join("; ");
-}
-
-const POLL_MS = 250;
-
-/** Polls, because a watch on a folder does not report growing files on some platforms. Resolves after a signal. */
-async function follow(
-  dir: string,
-  from: readonly AuditFile[],
-  { filter, show, ended: signal = endOfProcess() }: FollowOptions,
-): Promise<void> {
-  const tail = new AuditTail(dir, from);
-  while (!signal.aborted) {
-    for (const entry of tail.poll(filter)) show(entry);
-    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
-  }
-}
-
-interface FollowOptions {
-  readonly filter: RecordFilter;
-  readonly show: (entry: AuditEntry) => void;
-  /** Aborts when the command has ended; it may run at a hub. */
-  readonly ended: AbortSignal | undefined;
 }
 
 function endOfProcess(): AbortSignal {

@@ -124,7 +124,7 @@ function rewritten(text: string, write: (variable: Variable) => string | undefin
 }
 
 /** For a program that reads its own environment. `lost` supplies a variable for references that have none. */
-export function envText(text: string, lost: (reference: Reference) => Variable): EnvText {
+function envText(text: string, lost: (reference: Reference) => Variable): EnvText {
   return partsOf(text).map((part) => {
     if (typeof part === "string") return part;
     if (part.kind === "variable" && part.fallback !== undefined) return part.fallback;
@@ -133,7 +133,7 @@ export function envText(text: string, lost: (reference: Reference) => Variable):
 }
 
 /** Providers of references, other than the environment. */
-export function providersIn(value: unknown): Set<string> {
+function providersIn(value: unknown): Set<string> {
   const providers = textsOf(value).flatMap((text) =>
     partsOf(text).flatMap((part) => (typeof part !== "string" && part.kind === "secret" ? [part.provider] : [])),
   );
@@ -157,7 +157,7 @@ export interface SecretReplacement {
 }
 
 /** For a server's entry. Throws `invalid_config` for secrets that no reference can replace. */
-export function replaceServerSecrets(id: string, entry: JsonObject, { names, warn }: SecretReplacement): JsonObject {
+function replaceServerSecrets(id: string, entry: JsonObject, { names, warn }: SecretReplacement): JsonObject {
   const found = findPlaintextCredentials(entry);
   const fixed = found.find(({ replaceable }) => !replaceable);
   if (fixed !== undefined) {
@@ -174,7 +174,7 @@ export function replaceServerSecrets(id: string, entry: JsonObject, { names, war
 }
 
 /** Names of variables and headers whose values are exported as plain text, because they do not look like secrets. */
-export function plainTextNames({ env, headers }: JsonObject): string[] {
+function plainTextNames({ env, headers }: JsonObject): string[] {
   return [env, headers].flatMap((texts) =>
     Object.entries(isJsonObject(texts) ? texts : {}).flatMap(([name, text]) =>
       typeof text === "string" && isPlainText(text) ? [name] : [],
@@ -186,7 +186,7 @@ export function plainTextNames({ env, headers }: JsonObject): string[] {
 const SECRET_KEYS = new Set(["token", "key", "apiKey", "clientSecret", "password"]);
 
 /** For everything but servers. */
-export function replaceConfigSecrets(config: JsonObject, { names, warn }: SecretReplacement): JsonObject {
+function replaceConfigSecrets(config: JsonObject, { names, warn }: SecretReplacement): JsonObject {
   const clean = (value: unknown, path: readonly (string | number)[]): unknown => {
     if (Array.isArray(value)) return value.map((item, index) => clean(item, [...path, index]));
     if (isJsonObject(value)) {

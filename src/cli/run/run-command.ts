@@ -77,7 +77,7 @@ function refuseUnseen(prompt: readonly ContentBlock[] | undefined, { id, images 
 // `toolcrib run -i`: a chat with the agent, in one or more conversations.
 
 /** Resolves with the exit code: that of the last turn if prompts come from a pipe, otherwise 0. */
-export async function runChat(parts: ChatParts, first: readonly ContentBlock[] | undefined): Promise<number> {
+async function runChat(parts: ChatParts, first: readonly ContentBlock[] | undefined): Promise<number> {
   const { invocation, interrupts, runAgent, view } = parts;
   const { stdin, out } = invocation;
   const lines = chatLines(stdin, out.prompts);

@@ -139,8 +139,11 @@ export class PendingResponses {
   begin(socket: Duplex, response: HttpResponse): void {
     this.asked(socket);
     const before = this.#bySocket.get(socket);
-    if (before?.closed === false) this.#keepEarlier(socket, before);
-    else if (before === undefined && !this.#bySocket.has(socket)) socket.once("close", () => this.#forget(socket));
+    if (before?.closed === false) {
+      this.#keepEarlier(socket, before);
+      // Of one that is cut while it waits, Node 24 never gets to the next one, and does not read that the client is gone.
+      response.once("close", () => void (response.writableFinished || socket.destroy()));
+    } else if (before === undefined && !this.#bySocket.has(socket)) socket.once("close", () => this.#forget(socket));
     this.#bySocket.set(socket, response);
   }
 
@@ -190,8 +193,17 @@ export class PendingResponses {
   }
 
   #forget(socket: Duplex): void {
+    const earlier = this.#earlier.get(socket);
+    const last = this.#bySocket.get(socket);
     this.#bySocket.delete(socket);
     this.#earlier.delete(socket);
+    if (earlier === undefined) return;
+    const left = [...earlier, ...(last === undefined ? [] : [last])].filter(({ closed }) => !closed);
+    for (const response of left) response.destroy();
+    // Before Node 24 one that waits for those before it does not learn that its connection is gone: its stream would count for ever.
+    setImmediate(() => {
+      for (const response of left) if (!response.closed) response.emit("close");
+    });
   }
 }
 

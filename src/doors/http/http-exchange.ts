@@ -40,6 +40,7 @@ export interface HttpResponse {
   destroy(): unknown;
   on(event: "close" | "drain", listener: () => void): unknown;
   once(event: "close" | "drain", listener: () => void): unknown;
+  emit(event: "close"): boolean;
 }
 
 export interface HttpExchange {

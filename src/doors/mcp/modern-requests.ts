@@ -154,7 +154,8 @@ export class ModernRequests {
     const first = {
       ...toIncomingRequest(this.#door, { ...call, sink: rounds.sink, signal: rounds.signal }, rounds.client),
       input,
-      roundToken: method === "tools/call" ? () => rounds.progressToken : undefined,
+      // Of a tool progress is asked for in any case; of the others only where the client does.
+      roundToken: method === "tools/call" || round.progressToken !== undefined ? () => rounds.progressToken : undefined,
       failureOverride: () => rounds.missingCapability(),
     };
     const ended = await rounds.run(signal, async () => run(this.#door.hub, first));

@@ -58,6 +58,9 @@ interface Round {
 
 function nothing(): void {}
 
+/** While no request waits for the call, its messages have no place to go. */
+const NO_ROUND: Round = { sink: { send: nothing }, progressToken: undefined };
+
 /** One call with all its rounds. */
 export class ParkableCall {
   readonly client: ClientSide;
@@ -152,6 +155,7 @@ export class ParkableCall {
   #park(): InputRequired {
     const state = `${STATE_PREFIX}${this.#rounds.newId()}`;
     this.#stopTimer = this.#rounds.park(state, this);
+    this.#round = NO_ROUND;
     const asked = [...this.#questions].map(([key, { method, params }]) => [key, { method, params }] as const);
     return { inputRequests: Object.fromEntries(asked), requestState: state };
   }
@@ -258,6 +262,6 @@ export class ParkedCalls {
 
 function unknownState(): ToolcribError {
   return invalidParams(
-    "The request state is unknown, has expired or belongs to another request. Start again without it.",
+    "The request state is unknown, has expired or belongs to another request. A tool that was called may have begun: see what it did before you start again without the state.",
   );
 }

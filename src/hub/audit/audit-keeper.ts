@@ -14,6 +14,7 @@ import type { StoredAudit } from "../../store/store.ts";
 import {
   type AuditFile,
   blockOf,
+  bytesOf,
   endsIn,
   endsLine,
   endsOf,
@@ -21,12 +22,11 @@ import {
   linesOf,
   listFiles,
   listLog,
-  type LogFile,
   MAX_FILES,
   readBytes,
   readText,
   seenFile,
-  Surplus,
+  surplusOf,
 } from "../../telemetry/audit/files.ts";
 import type { AuditKeys } from "../../telemetry/audit/key.ts";
 import type { SeenFile } from "../../telemetry/audit/record.ts";
@@ -248,27 +248,22 @@ export class AuditKeeper {
     // What cannot be asked now is looked at the next time.
     const files = await listLog(dir, store).catch(() => listLog(dir));
     const now = Date.now();
-    const surplus = new Surplus(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve, now });
+    const surplus = surplusOf(files, { maxBytes, maxDays, maxFiles: MAX_FILES, reserve, now });
     const victims: SeenFile[] = [];
     for (const file of files) {
-      const seen = surplus.includes(file) ? await this.#endOf(file, store, now) : undefined;
-      if (seen === undefined) continue;
-      victims.push(seen);
+      if (!surplus.has(file)) continue;
+      const { isInFolder, name, path } = file;
+      const ends = isInFolder ? endsOf(path) : endsIn(linesOf((await store?.textOf(name)) ?? ""));
+      if (isInUse(file, now, ends)) continue;
+      victims.push(seenFile(file, ends));
       surplus.remove(file);
     }
-    this.#bytes = files.reduce((sum, { size }) => sum + size, 0);
+    this.#bytes = bytesOf(files);
     if (!isFailing) {
       this.#retainedAt = clock.now();
       await store?.pruneSums(now, maxDays);
       for (const name of this.#staying.keys()) if (!existsSync(join(dir, name))) this.#staying.delete(name);
     }
     return victims;
-  }
-
-  /** The last record; undefined while a process may still write to the file. */
-  async #endOf(file: LogFile, store: StoredAudit | undefined, now: number): Promise<SeenFile | undefined> {
-    const { isInFolder, name, path } = file;
-    const ends = isInFolder ? endsOf(path) : endsIn(linesOf((await store?.textOf(name)) ?? ""));
-    return isInUse(file, now, ends) ? undefined : seenFile(file, ends);
   }
 }

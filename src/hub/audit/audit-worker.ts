@@ -1,7 +1,7 @@
 /** The thread of the audit log. It has a connection to the database of its own, and writes what grows with the calls. */
 import { parentPort, workerData } from "node:worker_threads";
 import { systemClock } from "../../base/clock.ts";
-import { ThreadCalls } from "../../base/thread-calls.ts";
+import { offerFunctions } from "../../base/thread-calls.ts";
 import { openBusyStore } from "../../store/open-store.ts";
 import type { BusyStore, StoreAddress, StoredSession } from "../../store/store.ts";
 import { AuditKey, auditKeysOf } from "../../telemetry/audit/key.ts";
@@ -33,7 +33,7 @@ if (port !== null) {
   const keys = auditKeysOf(key && new AuditKey(key), known);
   const store = address === undefined ? undefined : async () => (await opened()).audit;
   const keeper = new AuditKeeper({ ...work, store, keys, clock: systemClock });
-  void new ThreadCalls(port, {
+  offerFunctions(port, {
     takeIn: (scope: IntakeScope) => keeper.takeIn(scope),
     remove: (names: readonly string[]) => keeper.remove(names),
     query: (query: AuditQuery) => keeper.query(query),

@@ -14,7 +14,6 @@ import type { LoadedConfig } from "../../model/loaded-config.ts";
 import { maskCredentials } from "../../secrets/mask.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store, StoredSession, StoredSessions } from "../../store/store.ts";
-import { listFiles } from "../../telemetry/audit/files.ts";
 import { AuditKey, type AuditKeys, auditKeysOf, NO_KEYS } from "../../telemetry/audit/key.ts";
 import { AuditLog } from "../../telemetry/audit/log.ts";
 import type { EventRecord } from "../../telemetry/audit/record.ts";
@@ -114,7 +113,6 @@ export function auditThread(work: AuditWork, idleMs = IDLE_MS): AuditKeeping {
     },
   });
   const isShared = work.address !== undefined && "url" in work.address;
-  let isClosed = false;
   return {
     // What goes to a database that others read is not put off.
     get isReady() {
@@ -126,13 +124,12 @@ export function auditThread(work: AuditWork, idleMs = IDLE_MS): AuditKeeping {
     stats: (query) => threads.call("stats", query),
     verify: (wroteHere) => threads.call("verify", wroteHere),
     async putSessions(sessions) {
-      if (!threads.isRunning || isClosed || work.address === undefined) return false;
+      if (!threads.isRunning || work.address === undefined) return false;
       await threads.call("putSessions", sessions);
       return true;
     },
     /** A thread that does not run is not started for the end: the next hub of this home takes in what is left. */
     async close() {
-      isClosed = true;
       if (isShared) threads.call("takeIn", "last").catch(() => {});
       await threads.close(END_MS);
     },
@@ -170,8 +167,7 @@ export class HubAudit {
 
   /** Others may have left files behind, and what is too old goes while nothing is written too. */
   start(): void {
-    if (hasFiles(this.#options.dir)) this.soon();
-    else this.#again(HOUR_MS);
+    this.soon();
   }
 
   /** Something was written. A database that is down is tried again when its time has come. */
@@ -241,8 +237,7 @@ export class HubAudit {
 
   /** Ends the log. Safe to call twice. */
   close(): Promise<void> {
-    this.#closed ??= this.#close();
-    return this.#closed;
+    return (this.#closed ??= this.#close());
   }
 
   #again(ms: number): void {
@@ -311,15 +306,6 @@ export class HubAudit {
     await this.#expectHeads().catch(() => {});
     log.close();
     await keeper.close();
-  }
-}
-
-/** True also for a folder that cannot be read: whoever takes it in says why. */
-function hasFiles(dir: string): boolean {
-  try {
-    return listFiles(dir).length > 0;
-  } catch {
-    return true;
   }
 }
 

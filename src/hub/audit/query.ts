@@ -47,76 +47,66 @@ export async function pageOf(
 ): Promise<OutputOf<"listAudit">> {
   const { limit, cursor, order = "newest" } = query;
   const after = cursor === undefined ? undefined : readCursor<[string, string, number]>(cursor, ["", "", 0]);
-  const page: ReadEntry[] = [];
+  const entries: AuditEntry[] = [];
+  let last: ReadEntry | undefined;
   for await (const entry of readAudit(dir, { order, after, kept, filter: filterOf(query) })) {
-    if (page.length === limit) return { entries: page.map(shown), nextCursor: cursorOf(page.at(-1)) };
-    page.push(entry);
+    if (entries.length === limit) return { entries, nextCursor: last && makeCursor(entryKey(last)) };
+    // With its chain, so that it can be found again.
+    entries.push({ ...entry.record, chain: entry.chain });
+    last = entry;
   }
-  return { entries: page.map(shown) };
+  return { entries };
 }
 
-/** The record itself with its chain, so that it can be found again. */
-function shown({ chain, record }: ReadEntry): AuditEntry {
-  return { ...record, chain };
+/** A text of many lines is searched for what the JSON of a wanted record has in it, which is much faster than parsing all of them. */
+interface Condition {
+  readonly json?: string;
+  isMet(record: StoredRecord): boolean;
 }
-
-function cursorOf(last: ReadEntry | undefined): string | undefined {
-  return last && makeCursor(entryKey(last));
-}
-
-const EQUAL = ["session", "user", "door", "callId"] as const;
 
 export function filterOf(wish: AuditWish): RecordFilter {
-  const { since, until, type, outcome } = wish;
-  const named = wish.name === undefined ? undefined : compileGlob(wish.name);
+  const conditions = conditionsOf(wish);
+  const parts = conditions.flatMap(({ json }) => json ?? []);
   const text = wish.q?.toLowerCase() ?? "";
-  // It is shown of a call that began; in its record there is no outcome.
-  const isOpen = outcome === UNFINISHED;
+  // Other letters may be of another case where they stand alone.
+  const textPart = /^[ -~]*$/.test(text) ? inText(text).toLowerCase() : "";
   return {
-    since,
-    until,
-    mayContain: containsAll(wish),
+    since: wish.since,
+    until: wish.until,
+    mayContain: (searched) =>
+      parts.every((part) => searched.includes(part)) && (textPart === "" || searched.toLowerCase().includes(textPart)),
     matches(record) {
-      if ((type !== undefined && record.type !== type) || (isOpen && record.type !== "start")) return false;
-      if (wish.server !== undefined && record.origin?.source !== wish.server) return false;
-      if (named !== undefined && (record.name === undefined || !named(record.name))) return false;
-      if (EQUAL.some((key) => wish[key] !== undefined && record[key] !== wish[key])) return false;
-      if (wish.sessionPrefix !== undefined && record.session?.startsWith(wish.sessionPrefix) !== true) return false;
-      if (wish.client !== undefined && record.client?.name !== wish.client) return false;
-      if (!isOpen && !hasOutcome(record, outcome)) return false;
-      if (wish.denied === true && !isRefusal(record)) return false;
+      if (!conditions.every((each) => each.isMet(record))) return false;
       const searched = [record.name, record.event, record.user, record.client?.name, record.callId];
       return text === "" || searched.some((each) => each?.toLowerCase().includes(text) === true);
     },
   };
 }
 
-function hasOutcome({ outcome }: StoredRecord, wanted: string | undefined): boolean {
-  // Of a call without an end the log says nothing, neither good nor bad.
-  if (wanted === "failed") return outcome !== undefined && outcome !== "ok";
-  return wanted === undefined || outcome === wanted;
-}
-
-/** By parts that the JSON of every record has that is wanted: a text of many lines is searched much faster than parsed. */
-function containsAll(wish: AuditWish): RecordFilter["mayContain"] {
-  const parts: string[] = [];
-  const member = (key: string, value: string | undefined): void => {
-    if (value !== undefined) parts.push(`"${key}":${JSON.stringify(value)}`);
+function conditionsOf({ outcome, name, sessionPrefix, ...wish }: AuditWish): Condition[] {
+  const found: Condition[] = [];
+  const equal = (key: string, wanted: string | undefined, valueOf: (record: StoredRecord) => unknown): void => {
+    const json = `"${key}":${JSON.stringify(wanted)}`;
+    if (wanted !== undefined) found.push({ json, isMet: (record) => valueOf(record) === wanted });
   };
-  for (const key of EQUAL) member(key, wish[key]);
-  member("source", wish.server);
-  member("name", wish.client);
-  member("type", wish.type);
-  if (wish.outcome === UNFINISHED) member("type", "start");
-  else if (wish.outcome !== "failed") member("outcome", wish.outcome);
-  if (wish.sessionPrefix !== undefined) parts.push(`"session":${JSON.stringify(wish.sessionPrefix).slice(0, -1)}`);
-  const literals = wish.name?.split(/[*?]/).toSorted((a, b) => b.length - a.length) ?? [];
-  parts.push(inText(literals[0] ?? ""));
-  // Other letters may be of another case where they stand alone.
-  const text = /^[ -~]*$/.test(wish.q ?? "") ? inText(wish.q ?? "").toLowerCase() : "";
-  const wanted = parts.filter((part) => part !== "");
-  return (searched) =>
-    wanted.every((part) => searched.includes(part)) && (text === "" || searched.toLowerCase().includes(text));
+  for (const key of ["type", "session", "user", "door", "callId"] as const) equal(key, wish[key], (each) => each[key]);
+  equal("source", wish.server, ({ origin }) => origin?.source);
+  equal("name", wish.client, ({ client }) => client?.name);
+  // Of a call without an end the log says nothing, neither good nor bad.
+  if (outcome === UNFINISHED) equal("type", "start", ({ type }) => type);
+  else if (outcome === "failed") found.push({ isMet: (each) => each.outcome !== undefined && each.outcome !== "ok" });
+  else equal("outcome", outcome, (each) => each.outcome);
+  if (sessionPrefix !== undefined) {
+    const json = `"session":${JSON.stringify(sessionPrefix).slice(0, -1)}`;
+    found.push({ json, isMet: ({ session }) => session?.startsWith(sessionPrefix) === true });
+  }
+  if (name !== undefined) {
+    const isNamed = compileGlob(name);
+    const literals = name.split(/[*?]/).toSorted((a, b) => b.length - a.length);
+    found.push({ json: inText(literals[0] ?? ""), isMet: (each) => each.name !== undefined && isNamed(each.name) });
+  }
+  if (wish.denied === true) found.push({ isMet: isRefusal });
+  return found;
 }
 
 function inText(text: string): string {

@@ -30,57 +30,59 @@ const MAX_PROBLEMS = 50;
 
 export async function statsOf({ now, range, ...wish }: StatsQuery, read: ReadSums): Promise<Stats> {
   const { tool } = wish;
-  const { all, span } = await sumsIn(range, subjectsFor(wish), now, read);
-  const chosen = all.filter(({ subject }) => isChosen(subject, wish)).flatMap((each) => each.rows);
-  const groupsOf = (kind: Subject[0], name: NameOf) => groups(all, kind, name, span);
-  const tools = groupsOf("tool", ([server, name]) =>
-    tool === undefined || name === tool ? { server, tool: name } : undefined,
-  );
+  const kind = KINDS.find((each) => wish[each] !== undefined) ?? "all";
+  const { all, span } = await sumsIn(range, subjectsFor(wish), now, read, tool);
+  const chosen = all.filter(({ subject }) => subject[0] === kind).flatMap((each) => each.rows);
+  const tools = groups(all, "tool", ([server, name]) => ({ server, tool: name }), span);
   const clients =
-    tool === undefined ? groupsOf("client", ([name]) => ({ client: name })) : await callersOf(tool, now, read);
+    tool === undefined ? groups(all, "client", ([client]) => ({ client }), span) : await callersOf(tool, now, read);
   return {
     range,
     since: new Date(span.since * 1000).toISOString(),
     stepSeconds: span.seconds,
     total: figures(chosen),
     points: points(chosen, span),
-    servers: groupsOf("server", ([server]) => ({ server })).slice(0, MAX_GROUPS),
+    servers: groups(all, "server", ([server]) => ({ server }), span).slice(0, MAX_GROUPS),
     tools: tools.slice(0, MAX_GROUPS),
     clients: clients.slice(0, MAX_GROUPS),
-    roles: groupsOf("role", ([role]) => ({ role })).slice(0, MAX_GROUPS),
+    roles: groups(all, "role", ([role]) => ({ role }), span).slice(0, MAX_GROUPS),
     slowest: tools
       .filter(({ p95 }) => p95 !== null)
       .toSorted((a, b) => (b.p95 ?? 0) - (a.p95 ?? 0))
       .slice(0, MAX_SLOWEST),
-    failures: problems(all, "failure", tool),
-    findings: problems(all, "finding", tool),
+    failures: problems(all, "failure"),
+    findings: problems(all, "finding"),
   };
 }
 
 /** Whatever the range: they are counted for the longest only. */
 async function callersOf(tool: string, now: number, read: ReadSums): Promise<StatsGroup[]> {
-  const { all, span } = await sumsIn("30d", [{ prefix: subjectPrefix(["caller"]), name: tool }], now, read);
-  return groups(all, "caller", ([, name, client]) => (name === tool ? { client } : undefined), span);
+  const { all, span } = await sumsIn("30d", [{ prefix: subjectPrefix(["caller"]), name: tool }], now, read, tool);
+  return groups(all, "caller", ([, , client]) => ({ client }), span);
 }
 
+/** @param tool Only sums of this one, which is the second name of their subjects. */
 async function sumsIn(
   range: StatsQuery["range"],
   subjects: CallSumsQuery["subjects"],
   now: number,
   read: ReadSums,
+  tool: string | undefined,
 ): Promise<{ readonly all: readonly SubjectRows[]; readonly span: Span }> {
   const { seconds, steps } = STATS_RANGES[range];
   const since = (Math.floor(now / 1000 / seconds) - steps + 1) * seconds;
   const bySubject = Map.groupBy(await read({ step: seconds, since, subjects }), ({ subject }) => subject);
   const all = [...bySubject].map(([key, rows]) => ({ subject: parseSubject(key), rows }));
-  return { all, span: { since, seconds, steps } };
+  const wanted = all.filter(({ subject }) => tool === undefined || subject[2] === tool);
+  return { all: wanted, span: { since, seconds, steps } };
 }
 
-type Wish = Omit<StatsQuery, "now" | "range">;
+/** Those by which figures can be asked for. */
+const KINDS = ["server", "tool", "client", "role"] as const;
 
-function subjectsFor(wish: Wish): CallSumsQuery["subjects"] {
+function subjectsFor(wish: Omit<StatsQuery, "now" | "range">): CallSumsQuery["subjects"] {
   const { server, tool, client, role } = wish;
-  if (Object.values(wish).filter((value) => value !== undefined).length > 1) {
+  if (KINDS.filter((kind) => wish[kind] !== undefined).length > 1) {
     throw new ToolcribError("invalid_arguments", "Name one of `server`, `tool`, `client` and `role`.", {
       hint: "The figures are kept for each of them alone.",
     });
@@ -94,14 +96,7 @@ function subjectsFor(wish: Wish): CallSumsQuery["subjects"] {
   if (tool !== undefined) return kinds("tool", "failure", "finding");
   if (client !== undefined) return [one(["client", client])];
   if (role !== undefined) return [one(["role", role])];
-  return [one(["all"]), ...kinds("server", "tool", "client", "role", "failure", "finding")];
-}
-
-function isChosen([kind, first, second]: Subject, { server, tool, client, role }: Wish): boolean {
-  if (server !== undefined) return kind === "server";
-  if (tool !== undefined) return kind === "tool" && second === tool;
-  if (client !== undefined) return kind === "client" && first === client;
-  return role === undefined ? kind === "all" : kind === "role";
+  return [one(["all"]), ...kinds(...KINDS, "failure", "finding")];
 }
 
 interface Span {
@@ -128,39 +123,35 @@ interface SubjectRows {
   readonly rows: readonly CallSumRow[];
 }
 
-/** What a group is called; undefined for one that is not shown. */
-type NameOf = (names: readonly string[]) => Partial<StatsGroup> | undefined;
-
 /** Those with the most calls first. */
 function groups(
   all: readonly SubjectRows[],
   kind: Subject[0],
-  nameOf: NameOf,
+  nameOf: (names: readonly string[]) => Partial<StatsGroup>,
   { since, seconds, steps }: Span,
 ): StatsGroup[] {
-  const named = all.flatMap(({ subject: [found, ...names], rows }) => {
-    const name = found === kind ? nameOf(names) : undefined;
-    return name === undefined ? [] : [{ name, rows }];
-  });
+  const named = all
+    .filter(({ subject }) => subject[0] === kind)
+    .map(({ subject: [, ...names], rows }) => ({ name: nameOf(names), rows }));
   // The same name can be that of several subjects, such as of a tool that moved to another server.
   const grouped = Map.groupBy(named, ({ name }) => JSON.stringify(name));
   return [...grouped.values()]
-    .flatMap((same) => {
+    .map((same) => {
       const rows = same.flatMap((each) => each.rows);
       const series = Array.from({ length: steps }, () => 0);
       for (const { at, sum } of rows) {
         const index = (at - since) / seconds;
         if (index < steps) series[index] = (series[index] ?? 0) + sum.calls;
       }
-      return same[0] === undefined ? [] : [{ ...figures(rows), ...same[0].name, series }];
+      return { ...figures(rows), ...same[0]?.name, series };
     })
     .toSorted((a, b) => b.calls - a.calls);
 }
 
-function problems(all: readonly SubjectRows[], kind: "failure" | "finding", tool?: string): StatsProblem[] {
+function problems(all: readonly SubjectRows[], kind: "failure" | "finding"): StatsProblem[] {
   return all
     .flatMap(({ subject: [found, server = "", name = "", code = ""], rows }): StatsProblem[] => {
-      if (found !== kind || (tool !== undefined && name !== tool)) return [];
+      if (found !== kind) return [];
       const { calls, last } = total(rows);
       return last === null ? [] : [{ name, server, code, count: calls, last }];
     })

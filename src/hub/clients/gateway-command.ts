@@ -92,7 +92,7 @@ export function gatewayCommand(options: GatewayOptions = {}): GatewayCommand {
 }
 
 /** The script that starts this installation, from the checkout as well as from the built package. */
-export function ownBin(): string {
+function ownBin(): string {
   for (let folder = import.meta.dirname; folder !== dirname(folder); folder = dirname(folder)) {
     const bin = join(folder, "bin", "toolcrib.js");
     if (existsSync(bin)) return bin;

@@ -83,7 +83,10 @@ async function startHub(
     serverSkills.renew(connection);
     subscriptions.renew(connection);
   });
-  connections.on("removed", ({ id }) => definitions.serverRemoved(id));
+  connections.on("removed", ({ id }) => {
+    serverSkills.drop(id);
+    definitions.serverRemoved(id);
+  });
   const serverRegistry = new ServerRegistry({
     ...{ connections, deps: servers.deps, stored, secrets: serverSecrets, stderr, current, reloader, events, clock },
     settled: () => settled,
@@ -170,7 +173,6 @@ async function startHub(
   const stops = [
     cluster?.on("warning", warn) ?? (() => {}),
     events.on("server", ({ info }) => serverSkills.follow(info)),
-    events.on("reload", ({ report }) => report.removed.forEach((id) => serverSkills.drop(id))),
     // A subscription that was not renewed because its resource was hidden may be allowed now.
     events.on("visibility", () => connections.list().forEach((connection) => subscriptions.renew(connection))),
     registry.on("warning", ({ message }) => warn(message)),

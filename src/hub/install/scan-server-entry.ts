@@ -71,7 +71,7 @@ export interface Launch {
   readonly env: readonly (readonly [string, string])[];
 }
 
-export function resolveLaunch({ command, args = [], env = {} }: ServerEntryInput): Launch {
+function resolveLaunch({ command, args = [], env = {} }: ServerEntryInput): Launch {
   const variables = Object.entries(env);
   if (command === undefined) return { program: "", args: [], env: variables };
   return unwrapLaunch({ program: programName(command), args, env: variables });
@@ -115,7 +115,7 @@ const TAKES_VALUE =
   /^(?:-[oOrWXCIp]|--require|--import|--loader|--conditions|--package|--rcfile|--init-file|--prefix)$/;
 
 /** The program that is written in the arguments; undefined if there is none. */
-export function findInlineProgram({ program, args }: Launch): InlineProgram | undefined {
+function findInlineProgram({ program, args }: Launch): InlineProgram | undefined {
   const of = (option: RegExp, isEncoded = false): InlineProgram | undefined => {
     const at = optionAt(args, option);
     return at === -1 ? undefined : { program, text: withoutOption(args.slice(at).join(" ")), isEncoded };
@@ -182,7 +182,7 @@ const LOADS_MODULE =
   /(?:^|\s)(?:-r|--require|--import|--loader|--experimental-loader)(?:[\s=]|$)|--inspect|--eval|data:/;
 
 /** Undefined for a variable that loads nothing. Names are compared as Windows does. */
-export function loadingVariableSeverity(name: string, value: string): SkillSeverity | undefined {
+function loadingVariableSeverity(name: string, value: string): SkillSeverity | undefined {
   const upper = name.toUpperCase().replaceAll("-", "_");
   // Many programs call their stage of deployment so; a shell takes it for a file.
   if (upper === "ENV") return /[/\\`$]/.test(value) ? "refuse" : undefined;

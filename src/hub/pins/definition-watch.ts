@@ -20,6 +20,7 @@ import type { Decision } from "../../model/decision.ts";
 import { type Finding, isAtLeast } from "../../model/finding.ts";
 import type { JsonObject } from "../../model/json.ts";
 import type { LoadedConfig } from "../../model/loaded-config.ts";
+import { serverSkills } from "../../skills/offer/offered-skill.ts";
 import type { Store } from "../../store/store.ts";
 import type { AuditLog } from "../../telemetry/audit/log.ts";
 import type { Objection } from "../call/access-control.ts";
@@ -176,9 +177,9 @@ export class DefinitionWatch {
     this.#scanned.check(all);
   }
 
-  /** Its pins stay for when it comes back, and can be reset. */
+  /** Its pins, and those of its skills, stay for when it comes back, and can be reset. */
   serverRemoved(server: string): void {
-    this.#pins.forgetOffer(server);
+    for (const source of [server, serverSkills(server)]) this.#pins.forgetOffer(source);
   }
 
   /** The text in a definition that reads like an attack, for one that is not in the hub's catalog. It is recorded only. */

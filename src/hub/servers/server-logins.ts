@@ -19,7 +19,7 @@ import type { Session } from "../../sessions/session.ts";
 import { checkRemoteAddress } from "../../upstream/http/address-policy.ts";
 
 /** The path on the hub to which the browser comes back. */
-export const OAUTH_CALLBACK_PATH = "/oauth/callback";
+const OAUTH_CALLBACK_PATH = "/oauth/callback";
 /** The path of the page that has the logins of who looks at it. */
 const LOGINS_PATH = "/logins";
 const MAX_LOGIN_MS = 10 * 60_000;

@@ -13,7 +13,7 @@ export const CALL_TOOL = "toolcrib_call";
 export const SEARCH_SOURCE = "toolcrib:search";
 
 export const DEFAULT_RESULTS = 10;
-export const MAX_RESULTS = 50;
+const MAX_RESULTS = 50;
 
 const READS_ONLY = { readOnlyHint: true, openWorldHint: false };
 

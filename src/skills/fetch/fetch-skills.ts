@@ -170,7 +170,7 @@ const REDIRECTING_VARIABLES = [
 ];
 
 /** Puts the files into `dir`, which must be empty, and resolves with the commit. */
-export async function fetchGit(
+async function fetchGit(
   source: GitSource,
   dir: string,
   { env, signal, onProgress }: Omit<FetchOptions, "cwd">,
@@ -394,11 +394,7 @@ function invalidGitSource(
 // Downloads a package with the npm program and unpacks it. None of its scripts run, and nothing is installed.
 
 /** Unpacks into `dir`, which must be empty, and resolves with the name of the tarball, which includes the version. */
-export async function fetchNpm(
-  spec: string,
-  dir: string,
-  { cwd, env, signal, onProgress }: FetchOptions,
-): Promise<string> {
+async function fetchNpm(spec: string, dir: string, { cwd, env, signal, onProgress }: FetchOptions): Promise<string> {
   const downloads = join(dir, "download");
   const cache = join(dir, "cache");
   const unpacked = join(dir, "files");
@@ -450,7 +446,7 @@ const PACKAGE_NAME = /^(?:@[a-z0-9~][a-z0-9._~-]*\/)?[a-z0-9~][a-z0-9._~-]*$/i;
 /** A version, range or tag. Addresses, files and aliases have a colon or a slash. */
 const VERSION_RANGE = /^[0-9A-Za-z.^~<>=|*+ -]{1,100}$/;
 
-export function isNpmSource(source: string): boolean {
+function isNpmSource(source: string): boolean {
   return /^npm:/i.test(source) || /^@[^/\\]+\/[^/\\]+$/.test(source);
 }
 
@@ -494,7 +490,7 @@ interface FetchProgramOptions {
 const MAX_OUTPUT_BYTES = 4 * 1024 * 1024;
 
 /** Resolves with stdout. */
-export async function runFetchProgram(
+async function runFetchProgram(
   program: string,
   args: readonly string[],
   { task, explain, mask = (text) => text, ...options }: FetchProgramOptions,

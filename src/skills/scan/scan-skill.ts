@@ -430,12 +430,7 @@ function starts(head: Uint8Array, { bytes, at = 0 }: Format): boolean {
   return head.length >= at + bytes.length && bytes.every((byte, index) => head[at + index] === byte);
 }
 
-export function fileFindings(
-  file: SkillFile,
-  head: Uint8Array,
-  isText: boolean,
-  allExecutable: boolean,
-): SkillFinding[] {
+function fileFindings(file: SkillFile, head: Uint8Array, isText: boolean, allExecutable: boolean): SkillFinding[] {
   const found: SkillFinding[] = [];
   const { path } = file;
   const name = path.split("/").at(-1) ?? path;

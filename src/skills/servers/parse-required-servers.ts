@@ -283,7 +283,7 @@ const TRANSPORTS: Readonly<Record<string, "stdio" | "http" | "sse">> = {
   sse: "sse",
 };
 
-export function readTemplate(fields: ServerFields, warn: Warn): TemplateRead {
+function readTemplate(fields: ServerFields, warn: Warn): TemplateRead {
   const transport = transportOf(fields.take("transport", "type", "transportType"), warn);
   const [command, ...words] = commandWords(fields.take("command", "cmd"), warn);
   const argsField = fields.take("args", "arguments");
@@ -322,7 +322,7 @@ interface Completed {
 }
 
 /** undefined if nothing says how the server is started. `named` is the well-known server of the same name. */
-export function completeTemplate(
+function completeTemplate(
   draft: ServerTemplate,
   reference: PackageReference | undefined,
   named: WellKnownServer | undefined,
@@ -356,7 +356,7 @@ export function completeTemplate(
 }
 
 /** A skill's author has no say in which secrets of the machine a server gets. */
-export function isTemplateAllowed(template: ServerTemplate, path: FieldPath, warn: Warn): boolean {
+function isTemplateAllowed(template: ServerTemplate, path: FieldPath, warn: Warn): boolean {
   const texts = templateStrings(template).map(({ text }) => text);
   const names = Object.keys({ ...template.env, ...template.headers });
   if ([...texts, ...names].some((text) => text.includes("\0"))) {
@@ -390,7 +390,7 @@ function transportOf(field: Field | undefined, warn: Warn): "stdio" | "http" | "
 /** Programs that a whole command line may begin with, besides those that fetch packages. */
 const PROGRAMS = new Set(["node", "deno", "python", "python3", "docker", "podman", "uv", "java", "go", "cmd"]);
 
-export function beginsCommandLine(program: string): boolean {
+function beginsCommandLine(program: string): boolean {
   return registryOf(program) !== undefined || PROGRAMS.has(program.toLowerCase());
 }
 

@@ -3,27 +3,37 @@ import { sql } from "kysely";
 import type { AuditBlock, AuditText, KeptFile } from "../../model/audit-blocks.ts";
 import { chunks, type DatabaseEngine } from "../database.ts";
 import type { Trx } from "../outbox.ts";
-import type { CountedCall, StoredAudit } from "../store.ts";
-import { CallCounters } from "./call-sums.ts";
+import type { StoredAudit } from "../store.ts";
+import { addCalls, pruneSums, querySums } from "./call-sums.ts";
 
 /** A smaller block grows with what comes next: a quiet hub appends a line or two at a time. */
 const GROWING_BYTES = 32 * 1024;
-/** Added to the sums together: each sum is written once for all of them. */
-const CALLS_AT_ONCE = 10_000;
 
 const FILE_COLUMNS = ["file", "chain", "bytes", "lines", "firstTime", "lastTime"] as const;
 const BLOCK_COLUMNS = [...FILE_COLUMNS, "firstLine"] as const;
 
 export function storedAudit(engine: DatabaseEngine): StoredAudit {
   const { db } = engine;
-  const callSums = new CallCounters(engine);
   const blocksOf = (file: string) => db.selectFrom("auditBlocks").where("file", "=", file).orderBy("firstLine");
-  const stored: StoredAudit = {
+  return {
     append: (block) =>
       db.transaction().execute(async (trx) => {
-        // Whoever appends to the same file waits here, and then finds that there are more lines.
         if (!(await addToFile(trx, block))) return false;
-        if (!(await addToLastBlock(trx, block))) await trx.insertInto("auditBlocks").values(block).execute();
+        const last = await trx
+          .selectFrom("auditBlocks")
+          .selectAll()
+          .where("file", "=", block.file)
+          .where(sql<number>`first_line + lines`, "=", block.firstLine)
+          .where("bytes", "<", GROWING_BYTES)
+          .executeTakeFirst();
+        if (last === undefined) await trx.insertInto("auditBlocks").values(block).execute();
+        else
+          await trx
+            .updateTable("auditBlocks")
+            .set({ ...joined(last, block), text: last.text + block.text })
+            .where("file", "=", last.file)
+            .where("firstLine", "=", last.firstLine)
+            .execute();
         return true;
       }),
     async sumUpSome(read, now) {
@@ -34,34 +44,30 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       if (next === undefined) return false;
       const { file, summed, lines } = next;
       // Read before the transaction, which blocks others.
-      const calls: CountedCall[] = [];
-      let counted = summed;
-      // One that somebody removed does not keep those behind it from being counted.
-      const blocks = (await stored.blocks(file)).filter((block) => block.firstLine + block.lines > summed);
-      while (counted < lines && calls.length < CALLS_AT_ONCE) {
-        const block = blocks.shift();
-        const [first, end] = block === undefined ? [0, lines] : [block.firstLine, block.firstLine + block.lines];
-        const text = block === undefined ? "" : await stored.textOf(file, first);
-        const some = text.split("\n").slice(Math.max(0, counted - first), Math.min(lines, end) - first);
-        calls.push(...some.flatMap((line) => read(line) ?? []));
-        counted = Math.min(lines, end);
-      }
+      const blocks = await blocksOf(file)
+        .select(["firstLine", "text"])
+        .where(sql<number>`first_line + lines`, ">", summed)
+        .execute();
+      const calls = blocks.flatMap(({ firstLine, text }) => {
+        const all = text.split("\n").slice(0, -1);
+        return all.slice(Math.max(0, summed - firstLine), lines - firstLine).flatMap((line) => read(line) ?? []);
+      });
       await db.transaction().execute(async (trx) => {
         const marked = await trx
           .updateTable("auditFiles")
-          .set({ summed: counted })
+          .set({ summed: lines })
           .where("file", "=", file)
           // Unless somebody else has counted them meanwhile.
           .where("summed", "=", summed)
           .returning("file")
           .execute();
-        if (marked.length > 0) await callSums.add(trx, calls, now);
+        if (marked.length > 0) await addCalls(engine, trx, calls, now);
       });
       return true;
     },
-    sums: (query) => callSums.query(query),
+    sums: (query) => querySums(engine, query),
     async pruneSums(now, maxDays) {
-      await callSums.prune(now, maxDays);
+      await pruneSums(engine, now, maxDays);
       await giveBackSpace();
     },
     async files(names) {
@@ -93,7 +99,6 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
       await giveBackSpace();
     },
   };
-  return stored;
 
   /** What cannot be given back now is given back the next time. */
   async function giveBackSpace(): Promise<void> {
@@ -102,50 +107,29 @@ export function storedAudit(engine: DatabaseEngine): StoredAudit {
 }
 
 /** False if the file does not have the lines that come before these. */
-async function addToFile(trx: Trx, block: AuditBlock): Promise<boolean> {
-  const { file, chain, firstLine, lines, bytes, firstTime, lastTime } = block;
-  if (firstLine === 0)
-    await trx
-      .insertInto("auditFiles")
-      .values({ file, chain, lines: 0, bytes: 0, firstTime, lastTime, summed: 0 })
-      .onConflict((conflict) => conflict.column("file").doNothing())
-      .execute();
-  const grown = await trx
-    .updateTable("auditFiles")
-    .set((eb) => ({
-      lines: eb("lines", "+", lines),
-      bytes: eb("bytes", "+", bytes),
-      firstTime: sql`case when first_time < ${firstTime} then first_time else ${firstTime} end`,
-      lastTime: sql`case when last_time > ${lastTime} then last_time else ${lastTime} end`,
-    }))
-    .where("file", "=", file)
-    .where("lines", "=", firstLine)
-    .returning("file")
-    .execute();
-  return grown.length > 0;
+async function addToFile(trx: Trx, block: AuditText): Promise<boolean> {
+  const { firstLine, text: _text, ...added } = block;
+  const files = trx.selectFrom("auditFiles").select(["lines", "bytes", "firstTime", "lastTime"]);
+  const before = await files.where("file", "=", block.file).executeTakeFirst();
+  if ((before?.lines ?? 0) !== firstLine) return false;
+  // Whoever adds to the same file at once waits here, and then finds that there are more lines.
+  if (before === undefined) {
+    const insert = trx.insertInto("auditFiles").values({ ...added, summed: 0 });
+    const inserted = insert.onConflict((conflict) => conflict.column("file").doNothing()).returning("file");
+    return (await inserted.execute()).length > 0;
+  }
+  const update = trx.updateTable("auditFiles").set(joined(before, block)).where("file", "=", block.file);
+  return (await update.where("lines", "=", firstLine).returning("file").execute()).length > 0;
 }
 
-/** False if that block is large enough. */
-async function addToLastBlock(trx: Trx, block: AuditText): Promise<boolean> {
-  const last = await trx
-    .selectFrom("auditBlocks")
-    .selectAll()
-    .where("file", "=", block.file)
-    .where(sql<number>`first_line + lines`, "=", block.firstLine)
-    .where("bytes", "<", GROWING_BYTES)
-    .executeTakeFirst();
-  if (last === undefined) return false;
-  await trx
-    .updateTable("auditBlocks")
-    .set({
-      lines: last.lines + block.lines,
-      bytes: last.bytes + block.bytes,
-      firstTime: last.firstTime < block.firstTime ? last.firstTime : block.firstTime,
-      lastTime: last.lastTime > block.lastTime ? last.lastTime : block.lastTime,
-      text: last.text + block.text,
-    })
-    .where("file", "=", last.file)
-    .where("firstLine", "=", last.firstLine)
-    .execute();
-  return true;
+type Extent = Pick<AuditBlock, "lines" | "bytes" | "firstTime" | "lastTime">;
+
+/** What there was, with what comes behind it. */
+function joined(before: Extent, more: Extent): Extent {
+  return {
+    lines: before.lines + more.lines,
+    bytes: before.bytes + more.bytes,
+    firstTime: before.firstTime < more.firstTime ? before.firstTime : more.firstTime,
+    lastTime: before.lastTime > more.lastTime ? before.lastTime : more.lastTime,
+  };
 }

@@ -15,7 +15,7 @@ const STEPS: readonly { readonly seconds: number; readonly steps: number }[] = O
 const MIN_STEP = STATS_RANGES["1h"].seconds;
 
 /** Pairs of tools and clients are many, and few people ask for them: they are counted for the longest range only. */
-export const CALLER_STEP = STATS_RANGES["30d"].seconds;
+const CALLER_STEP = STATS_RANGES["30d"].seconds;
 
 /** Names come from callers; more different ones of a kind in one step count together, so that the table stays bounded. */
 const MAX_SUBJECTS = 500;
@@ -135,34 +135,22 @@ function addCall(sum: CallSum, call: CountedCall): void {
   if (sum.slowest === null || durationMs > sum.slowest.ms) sum.slowest = { ms: durationMs, callId };
 }
 
-interface LikeCalls {
-  readonly at: number;
-  readonly first: CountedCall;
-  readonly sum: CallSum;
-}
-
-/** Together, calls that count for the same subjects in the same step of the shortest range, and so of every longer one. */
-function likeCalls(calls: Iterable<CountedCall>): Iterable<LikeCalls> {
-  const found = new Map<string, LikeCalls>();
-  for (const call of calls) {
-    const time = Date.parse(call.time);
-    if (Number.isNaN(time)) continue;
-    const at = Math.floor(time / 1000 / MIN_STEP) * MIN_STEP;
-    const { server, name, client, role, outcome, kind, isWaiting, findings } = call;
-    const key = JSON.stringify([at, server, name, client, role, outcome, kind, isWaiting, findings]);
-    let like = found.get(key);
-    if (like === undefined) found.set(key, (like = { at, first: call, sum: emptySum() }));
-    addCall(like.sum, call);
-  }
-  return found.values();
-}
-
 type Steps = Map<string, { readonly step: number; readonly at: number; readonly sums: Map<string, CallSum> }>;
 
 /** By step and subject, without steps that no range reaches at `now` any more. */
 export function sumsOf(calls: Iterable<CountedCall>, now = Number.NEGATIVE_INFINITY): Steps {
   const found: Steps = new Map();
-  for (const { at: time, first, sum } of likeCalls(calls)) {
+  // Together, calls that count for the same subjects in the same step of the shortest range, and so of every longer one.
+  const alike = Map.groupBy(calls, ({ time, server, name, client, role, outcome, kind, isWaiting, findings }) => {
+    const step = Math.floor(Date.parse(time) / 1000 / MIN_STEP);
+    return JSON.stringify([step, server, name, client, role, outcome, kind, isWaiting, findings]);
+  });
+  for (const same of alike.values()) {
+    const [first] = same;
+    const time = Date.parse(first?.time ?? "") / 1000;
+    if (first === undefined || Number.isNaN(time)) continue;
+    const sum = emptySum();
+    for (const call of same) addCall(sum, call);
     const subjects = subjectsOf(first).map((subject) => [subject[0], subjectKey(subject)] as const);
     for (const { seconds, steps } of STEPS) {
       const at = Math.floor(time / seconds) * seconds;
@@ -179,94 +167,85 @@ export function sumsOf(calls: Iterable<CountedCall>, now = Number.NEGATIVE_INFIN
   return found;
 }
 
-export class CallCounters {
-  readonly #engine: DatabaseEngine;
-
-  constructor(engine: DatabaseEngine) {
-    this.#engine = engine;
-  }
-
-  /** In the transaction that marks them as counted. */
-  async add(trx: Trx, calls: readonly CountedCall[], now: number): Promise<void> {
-    const steps = sumsOf(calls, now);
-    if (steps.size === 0) return;
-    // Sums are read, added to and written back; others wait.
-    await this.#engine.lock(trx, "call sums");
-    for (const { step, at, sums } of steps.values()) {
-      const there = await trx
-        .selectFrom("callSums")
-        .select(["subject", "sums"])
-        .where("step", "=", step)
-        .where("at", "=", at)
-        .execute();
-      const before = new Map(there.map((row) => [row.subject, row.sums]));
-      const rows = [...bound(sums, new Set(before.keys()))].map(([subject, more]) => {
-        const text = before.get(subject);
-        const sum = text === undefined ? more : addSum(parseSum(text), more);
-        return { step, at, subject, sums: JSON.stringify(sum) };
-      });
-      await upsert(trx, "callSums", ["step", "at", "subject"], rows);
-    }
-  }
-
-  async query({ step, since, subjects }: CallSumsQuery): Promise<CallSumRow[]> {
-    const rows = await this.#engine.db
+/** In the transaction that marks them as counted. */
+export async function addCalls(
+  engine: DatabaseEngine,
+  trx: Trx,
+  calls: readonly CountedCall[],
+  now: number,
+): Promise<void> {
+  const steps = sumsOf(calls, now);
+  if (steps.size === 0) return;
+  // Sums are read, added to and written back; others wait.
+  await engine.lock(trx, "call sums");
+  for (const { step, at, sums } of steps.values()) {
+    const there = await trx
       .selectFrom("callSums")
-      .select(["at", "subject", "sums"])
+      .select(["subject", "sums"])
       .where("step", "=", step)
-      .where("at", ">=", since)
-      .where((eb) =>
-        eb.or(
-          subjects.map(({ prefix, name }) => {
-            if (prefix.endsWith("]")) return eb("subject", "=", prefix);
-            // Above everything that begins like it: text is compared byte by byte.
-            const range = eb.and([eb("subject", ">=", prefix), eb("subject", "<", `${prefix}\u{10ffff}`)]);
-            if (name === undefined) return range;
-            const pattern = `%${JSON.stringify(name).replace(/[\\%_]/g, "\\$&")}%`;
-            return eb.and([range, sql<boolean>`${eb.ref("subject")} like ${pattern} escape '\\'`]);
-          }),
-        ),
-      )
+      .where("at", "=", at)
       .execute();
-    return rows.map(({ at, subject, sums }) => ({ at, subject, sum: parseSum(sums) }));
-  }
-
-  /** Forgets what no range reaches any more, and what is older than `maxDays`. */
-  async prune(now: number, maxDays = Number.POSITIVE_INFINITY): Promise<void> {
-    for (const { seconds, steps } of STEPS) {
-      const kept = Math.min(seconds * steps, maxDays * 86_400);
-      await this.#engine.db
-        .deleteFrom("callSums")
-        .where("step", "=", seconds)
-        .where("at", "<", Math.floor(now / 1000 - kept - seconds))
-        .execute();
-    }
+    const before = new Map(there.map((row) => [row.subject, row.sums]));
+    const rows = [...added(before, sums)].map(([subject, sum]) => ({ step, at, subject, sums: JSON.stringify(sum) }));
+    await upsert(trx, "callSums", ["step", "at", "subject"], rows);
   }
 }
 
-/** Subjects above the bound of their kind become one. */
-function bound(sums: ReadonlyMap<string, CallSum>, known: Set<string>): Map<string, CallSum> {
-  const counts = new Map<string, number>();
-  for (const key of known) counts.set(kindOf(key), (counts.get(kindOf(key)) ?? 0) + 1);
-  const bounded = new Map<string, CallSum>();
-  for (const [key, sum] of sums) {
-    const kind = kindOf(key);
-    const amount = counts.get(kind) ?? 0;
-    const isNew = !known.has(key);
-    const subject = isNew && amount >= MAX_SUBJECTS ? othersOf(key) : key;
-    if (isNew && subject === key) {
-      known.add(key);
-      counts.set(kind, amount + 1);
-    }
-    const there = bounded.get(subject);
-    if (there === undefined) bounded.set(subject, sum);
-    else addSum(there, sum);
-  }
-  return bounded;
+export async function querySums(
+  { db }: DatabaseEngine,
+  { step, since, subjects }: CallSumsQuery,
+): Promise<CallSumRow[]> {
+  const rows = await db
+    .selectFrom("callSums")
+    .select(["at", "subject", "sums"])
+    .where("step", "=", step)
+    .where("at", ">=", since)
+    .where((eb) =>
+      eb.or(
+        subjects.map(({ prefix, name }) => {
+          if (prefix.endsWith("]")) return eb("subject", "=", prefix);
+          // Above everything that begins like it: text is compared byte by byte.
+          const range = eb.and([eb("subject", ">=", prefix), eb("subject", "<", `${prefix}\u{10ffff}`)]);
+          if (name === undefined) return range;
+          const pattern = `%${JSON.stringify(name).replace(/[\\%_]/g, "\\$&")}%`;
+          return eb.and([range, sql<boolean>`${eb.ref("subject")} like ${pattern} escape '\\'`]);
+        }),
+      ),
+    )
+    .execute();
+  return rows.map(({ at, subject, sums }) => ({ at, subject, sum: parseSum(sums) }));
 }
 
-function kindOf(key: string): string {
-  return parseSubject(key)[0];
+/** Forgets what no range reaches any more, and what is older than `maxDays`. */
+export async function pruneSums(
+  { db }: DatabaseEngine,
+  now: number,
+  maxDays = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  for (const { seconds, steps } of STEPS) {
+    const kept = Math.min(seconds * steps, maxDays * 86_400);
+    await db
+      .deleteFrom("callSums")
+      .where("step", "=", seconds)
+      .where("at", "<", Math.floor(now / 1000 - kept - seconds))
+      .execute();
+  }
+}
+
+/** The sums that change, with what there was of them. New subjects above the bound of their kind become one. */
+function added(before: ReadonlyMap<string, string>, more: ReadonlyMap<string, CallSum>): Map<string, CallSum> {
+  const counts: Partial<Record<Subject[0], number>> = {};
+  const countOne = (key: string): number => {
+    const [kind] = parseSubject(key);
+    return (counts[kind] = (counts[kind] ?? 0) + 1);
+  };
+  for (const key of before.keys()) countOne(key);
+  const sums = new Map<string, CallSum>();
+  for (const [key, sum] of more) {
+    const subject = before.has(key) || countOne(key) <= MAX_SUBJECTS ? key : othersOf(key);
+    sums.set(subject, addSum(sums.get(subject) ?? parseSum(before.get(subject) ?? "{}"), sum));
+  }
+  return sums;
 }
 
 /** The server stays: there are only so many of them. */

@@ -92,7 +92,7 @@ function subjectText(record: StartRecord, { redact, node }: BodyOptions): string
 
 export function decisionBody(record: DecisionRecord, { redact, node }: BodyOptions): string {
   const { answer, answeredBy, answeredThrough } = record;
-  const said = { answer, answeredBy: short(answeredBy), answeredThrough };
+  const said = { answer, answeredBy: clip(answeredBy), answeredThrough };
   return JSON.stringify({ type: "decision", ...subjectOf(record, redact), ...said, node });
 }
 
@@ -104,7 +104,7 @@ export function eventBody(record: EventRecord, now: string, { redact, node }: Bo
     ...rest,
     name: name === undefined ? undefined : redact(clip(name)),
     origin: origin === undefined ? undefined : originOf(origin, redact),
-    user: short(user),
+    user: clip(user),
     ...notesOf("details", details ?? {}, redact),
     node,
   });
@@ -116,8 +116,8 @@ function subjectOf(record: StartRecord | DecisionRecord, redact: (text: string) 
     time: record.time,
     callId: record.callId,
     session: record.session,
-    role: short(record.role ?? null),
-    user: short(record.user ?? null),
+    role: clip(record.role ?? null),
+    user: clip(record.user ?? null),
     client: record.client,
     door: record.door,
     kind: record.kind,
@@ -188,20 +188,12 @@ function ruleOf(rule: CallRecord["rule"]): CallRecord["rule"] {
   return rule === null ? null : { ...rule, pattern: clip(rule.pattern), where: clip(rule.where) };
 }
 
-function short<Absent extends null | undefined>(text: string | Absent): string | Absent {
-  return typeof text === "string" ? clip(text) : text;
-}
-
-function clip(text: string): string {
-  return text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH)}…` : text;
+function clip<Text extends string | null | undefined>(text: Text): Text | string {
+  return typeof text === "string" && text.length > NAME_LENGTH ? `${text.slice(0, NAME_LENGTH)}…` : text;
 }
 
 function firstBytes(text: string, most: number): string {
-  const bytes = Buffer.from(text, "utf8");
-  if (bytes.length <= most) return text;
-  // The last character may have been cut in two.
-  return `${bytes
-    .subarray(0, most)
-    .toString("utf8")
-    .replace(/\ufffd$/, "")}…`;
+  // A character that does not fit as a whole is not read.
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(most));
+  return read === text.length ? text : `${text.slice(0, read)}…`;
 }

@@ -21,17 +21,13 @@ const NEWLINE = 10;
 
 const NAME = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d\.\d{3})Z-(\d{1,10})-([0-9a-f]{16})\.jsonl$/;
 
-/** What the name of a file says. */
-interface NamedFile {
+export interface AuditFile {
+  readonly name: string;
+  readonly path: string;
   readonly chain: string;
   readonly pid: number;
   /** Milliseconds since 1970. */
   readonly start: number;
-}
-
-export interface AuditFile extends NamedFile {
-  readonly name: string;
-  readonly path: string;
   readonly size: number;
   readonly modified: number;
 }
@@ -41,7 +37,7 @@ export function fileName(start: number, pid: number, chain: string): string {
 }
 
 /** undefined for a name that the log does not give. */
-export function parseFileName(name: string): NamedFile | undefined {
+export function parseFileName(name: string): Pick<AuditFile, "chain" | "pid" | "start"> | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, pid, chain = ""] = match;
@@ -183,35 +179,30 @@ interface Bounds {
   readonly now: number;
 }
 
-/** How much of a log is too much. Asked for its files one by one, oldest first. */
-export class Surplus {
-  readonly #bounds: Bounds;
-  #bytes: number;
-  #count: number;
+/** How much of a log is too much. Asked for its files one by one, oldest first, and told which of them go. */
+export function surplusOf(
+  files: readonly AuditFile[],
+  { maxBytes, maxFiles, maxDays = Number.POSITIVE_INFINITY, reserve, now }: Bounds,
+): { has(file: AuditFile): boolean; remove(file: AuditFile): void } {
+  let [bytes, count] = [bytesOf(files) + reserve, files.length];
+  return {
+    has: ({ modified }) => bytes > maxBytes || count > maxFiles || now - modified > maxDays * DAY_MS,
+    remove({ size }) {
+      bytes -= size;
+      count -= 1;
+    },
+  };
+}
 
-  constructor(files: readonly Pick<AuditFile, "size">[], bounds: Bounds) {
-    this.#bounds = bounds;
-    this.#bytes = files.reduce((sum, file) => sum + file.size, 0) + bounds.reserve;
-    this.#count = files.length;
-  }
-
-  includes({ modified }: Pick<AuditFile, "modified">): boolean {
-    const { maxBytes, maxFiles, maxDays, now } = this.#bounds;
-    if (this.#bytes > maxBytes || this.#count > maxFiles) return true;
-    return maxDays !== undefined && now - modified > maxDays * DAY_MS;
-  }
-
-  remove({ size }: Pick<AuditFile, "size">): void {
-    this.#bytes -= size;
-    this.#count -= 1;
-  }
+export function bytesOf(files: readonly AuditFile[]): number {
+  return files.reduce((sum, { size }) => sum + size, 0);
 }
 
 /** The files to remove, oldest first. Files that some process still writes to stay, whatever their size. */
 export function filesToPrune(files: readonly AuditFile[], own: string, bounds: Bounds): AuditFile[] {
-  const surplus = new Surplus(files, bounds);
+  const surplus = surplusOf(files, bounds);
   return files.filter((file) => {
-    if (!surplus.includes(file) || file.name === own || isInUse(file, bounds.now)) return false;
+    if (!surplus.has(file) || file.name === own || isInUse(file, bounds.now)) return false;
     surplus.remove(file);
     return true;
   });

@@ -5,7 +5,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
-import { systemErrorCode } from "../../model/errors.ts";
+import { asToolcribError, systemErrorCode } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
 import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { HEADS_LOST, KEYED, type SeenFile } from "./record.ts";
@@ -51,9 +51,7 @@ export function readHeads(dir: string, keys: AuditKeys = NO_KEYS): FoundHeads {
   }
   if (!isJsonObject(value) || value["version"] !== VERSION || !isJsonObject(value["chains"])) return damaged;
   const chains = Object.entries(value["chains"]);
-  const heads = new Map(
-    chains.flatMap(([chain, head]): [string, ChainHead][] => (isHead(head) ? [[chain, head]] : [])),
-  );
+  const heads = new Map(chains.filter((entry): entry is [string, ChainHead] => isHead(entry[1])));
   if (heads.size !== chains.length) return damaged;
   const { key, signature } = value;
   if (key === undefined && signature === undefined) {
@@ -176,7 +174,6 @@ interface HeadKeeperOptions {
 export class HeadKeeper {
   readonly #options: HeadKeeperOptions;
   #head: ChainHead | undefined;
-  #writtenFile: string | undefined;
   #isExpected = false;
   /** Nobody had left a head when the first one was written, and none was expected. */
   #foundNone = false;
@@ -200,15 +197,11 @@ export class HeadKeeper {
     this.#pruned.push(...files);
   }
 
-  moved(head: ChainHead): void {
+  moved(head: ChainHead, atOnce: boolean): void {
+    const isNew = head.file !== this.#head?.file;
     this.#head = head;
-    if (head.closed || head.file !== this.#writtenFile) this.#write(WAIT_MS);
+    if (atOnce || isNew) this.#write(WAIT_MS);
     else this.#cancel ??= this.#options.clock.after(EVERY_MS, () => this.#write(0));
-  }
-
-  /** Writes what waits for the timer. */
-  settle(): void {
-    if (this.#cancel !== undefined) this.#write(WAIT_MS);
   }
 
   /** Ends the timer, so that nothing is written any more. */
@@ -237,7 +230,6 @@ export class HeadKeeper {
         if (!head.closed) this.#cancel = clock.after(RETRY_MS, () => this.#write(0));
         return;
       }
-      this.#writtenFile = head.file;
       this.#pruned = [];
       const lost = lossOf(found, keys);
       if (keys.current === undefined && found.signed !== undefined) this.#tellOnce(keylessMessage(dir));
@@ -247,8 +239,7 @@ export class HeadKeeper {
       else if (lost !== undefined) this.#lose(lost);
       this.#isExpected = true;
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      this.#tellOnce(`It cannot be written down how far the audit log has come: ${reason}`);
+      this.#tellOnce(`It cannot be written down how far the audit log has come: ${asToolcribError(error).message}`);
     }
   }
 

@@ -5,6 +5,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { ChurnMap } from "../../base/maps.ts";
+import { asToolcribError } from "../../model/errors.ts";
 import { VERSION } from "../../model/version.ts";
 import type { AuditSink, CallContent, CallRecord, StartRecord } from "../call-record.ts";
 import { type BegunCall, begunCall, type BodyOptions, callBody, decisionBody, eventBody, startBody } from "./body.ts";
@@ -51,9 +52,9 @@ const MAX_WAITING_LENGTH = 4 * 1024 * 1024;
 /** Calls in progress of which nothing is masked or hashed a second time when they end. */
 const MAX_BEGUN = 1000;
 const RETRY_MS = 5000;
-/** How often, and after how much, it is looked whether the file is still in its place. A look costs half as much as a write. */
+/** How often, and after how many records, it is looked whether the file is still in its place. A look costs half as much as a write. */
 const LOOK_MS = 100;
-const LOOK_AFTER_LENGTH = 256 * 1024;
+const LOOK_AFTER = 1000;
 
 export interface AuditLogOptions extends Partial<Omit<BodyOptions, "salt">> {
   /** `$TOOLCRIB_HOME/audit`; made when the first record is written. */
@@ -96,7 +97,6 @@ export class AuditLog implements AuditSink {
   #file: OpenFile | undefined;
   #part = 0;
   #recordsInFile = 0;
-  #firstStart = 0;
   #lastStart = -1;
   #place: ChainPlace = { seq: 0, prev: null };
   /**
@@ -105,7 +105,6 @@ export class AuditLog implements AuditSink {
    */
   #bodies: string[] = [];
   #written = 0;
-  #writtenLength = 0;
   #waitingLength = 0;
   /** How far the chain was when the file was last seen. */
   #seen: ChainPlace = this.#place;
@@ -114,8 +113,8 @@ export class AuditLog implements AuditSink {
   /** Whoever waits for the write at the end of this turn of the event loop. */
   #turn: PromiseWithResolvers<void> | undefined;
   #isFailing = false;
-  #retryAt = 0;
-  #cancelRetry = (): void => {};
+  /** After a failure nothing is written for a while. */
+  #isPaused = false;
   #lost = 0;
   #lostUntold = 0;
   #isClosing = false;
@@ -154,10 +153,10 @@ export class AuditLog implements AuditSink {
 
   /** This chain was the first in the folder, so there are heads to be found, unless it began at the same moment as this one. */
   expectHeads(chain: string): void {
-    const { dir } = this.#options;
-    const first = listFiles(dir).find((file) => file.chain === chain);
+    const files = listFiles(this.#options.dir);
+    const [first, own] = [chain, this.chain].map((each) => files.find((file) => file.chain === each));
     const isFirstPart = first !== undefined && endsOf(first.path).header?.part === 0;
-    if (!isFirstPart || this.#firstStart - first.start > HEAD_MS) this.#heads.expectOthers();
+    if (!isFirstPart || own === undefined || own.start - first.start > HEAD_MS) this.#heads.expectOthers();
   }
 
   /**
@@ -166,7 +165,6 @@ export class AuditLog implements AuditSink {
    */
   begin(record: StartRecord, content?: CallContent): Promise<void> | undefined {
     const isAlone = this.#begun.size === 0;
-    this.#hasCalls = true;
     this.#add(() => {
       const begun = begunCall(record, content, this.#body);
       if (this.#begun.size < MAX_BEGUN) this.#begun.set(record.callId, begun);
@@ -178,7 +176,6 @@ export class AuditLog implements AuditSink {
   /** Written before the caller goes on too, so that no answer is sent of which there is no record. */
   write(record: CallRecord, content?: CallContent): Promise<void> | undefined {
     const begun = this.#begun.get(record.callId);
-    this.#hasCalls = true;
     this.#add(() => callBody(record, content, begun, this.#body));
     this.#begun.delete(record.callId);
     return this.#settle(begun !== undefined && this.#begun.size === 0);
@@ -225,7 +222,7 @@ export class AuditLog implements AuditSink {
       if (this.#file === undefined) return;
       this.#rotate();
       this.#beginFile();
-      this.#moveHead({ closed: false });
+      this.#moveHead();
     } catch (error) {
       this.#fail(error);
     }
@@ -241,17 +238,15 @@ export class AuditLog implements AuditSink {
   /** Writes what waits and ends the chain. Safe to call twice. */
   close(): void {
     if (this.#closed) return;
-    this.#retryAt = 0;
+    this.#isPaused = false;
     this.#isClosing = true;
     this.#look();
     this.#flush();
     // While a record of it can still be written: the heads may have been removed since the last look.
-    this.#moveHead({ closed: false });
-    this.#heads.settle();
+    this.#moveHead({ atOnce: true });
     this.#flush();
     this.#closed = true;
     this.#heads.stop();
-    this.#cancelRetry();
     this.#cancelLook?.();
     openLogs.delete(this);
     if (openLogs.size === 0) process.off("exit", closeLogs);
@@ -266,16 +261,14 @@ export class AuditLog implements AuditSink {
 
   /** The text is made at once, because the caller may change its arguments as soon as the call has ended. */
   #add(make: () => string): void {
-    if (this.#closed) {
-      this.#lost += 1;
-      return;
-    }
-    let body: string;
+    let body: string | undefined;
     try {
-      body = make();
+      body = this.#closed ? undefined : make();
     } catch {
-      this.#lost += 1;
       this.#lostUntold += 1;
+    }
+    if (body === undefined) {
+      this.#lost += 1;
       return;
     }
     this.#bodies.push(body);
@@ -288,6 +281,7 @@ export class AuditLog implements AuditSink {
 
   /** Whoever is alone is written at once: nothing else would come in this turn. */
   #settle(isAlone: boolean): Promise<void> | undefined {
+    this.#hasCalls = true;
     if (isAlone || this.#closed) {
       this.#flush();
       return undefined;
@@ -304,11 +298,11 @@ export class AuditLog implements AuditSink {
   readonly #flush = (): void => {
     if (this.#immediate !== undefined) clearImmediate(this.#immediate);
     this.#immediate = undefined;
-    if (this.#bodies.length > this.#written && !(this.#isFailing && this.#clock.now() < this.#retryAt)) {
+    if (this.#bodies.length > this.#written && !this.#isPaused) {
       try {
         this.#writeWaiting();
         this.#isFailing = false;
-        if (!this.#isClosing) this.#moveHead({ closed: false });
+        if (!this.#isClosing) this.#moveHead();
         this.#options.onWritten?.();
       } catch (error) {
         this.#fail(error);
@@ -356,10 +350,9 @@ export class AuditLog implements AuditSink {
     this.#place = { seq, prev };
     this.#recordsInFile += end - this.#written;
     this.#written = end;
-    this.#writtenLength += length;
     this.#waitingLength -= length;
-    if (this.#writtenLength > LOOK_AFTER_LENGTH) this.#look();
-    else if (!this.#isClosing) this.#cancelLook ??= this.#clock.after(LOOK_MS, this.#lookLater);
+    if (this.#written > LOOK_AFTER) this.#look();
+    else this.#cancelLook ??= this.#clock.after(LOOK_MS, this.#lookLater);
     return true;
   }
 
@@ -375,13 +368,12 @@ export class AuditLog implements AuditSink {
       this.#file.close();
       this.#file = undefined;
       this.#place = this.#seen;
-      this.#waitingLength += this.#writtenLength;
+      this.#waitingLength = this.#bodies.reduce((sum, { length }) => sum + length, 0);
     } else {
       this.#seen = this.#place;
       this.#bodies.splice(0, this.#written);
     }
     this.#written = 0;
-    this.#writtenLength = 0;
   }
 
   #beginFile(): void {
@@ -392,7 +384,6 @@ export class AuditLog implements AuditSink {
     if (this.#part === 0 && others.some((other) => hasRested(other))) this.#heads.expectOthers();
     const file = new OpenFile(dir, fileName(start, pid, this.chain));
     this.#file = file;
-    if (this.#part === 0) this.#firstStart = start;
     this.#lastStart = start;
     this.#recordsInFile = 0;
     try {
@@ -430,7 +421,7 @@ export class AuditLog implements AuditSink {
     if (file === undefined) return;
     try {
       this.#append({ type: "closed", time: this.#now() });
-      this.#moveHead({ closed: true });
+      this.#moveHead({ atOnce: true, closed: true });
       file.close();
     } finally {
       this.#file = undefined;
@@ -456,7 +447,7 @@ export class AuditLog implements AuditSink {
         for (const victim of some) rmSync(victim.path, { force: true });
       }
     } catch (error) {
-      onProblem(`Old audit files could not be removed from ${dir}: ${reasonOf(error)}`);
+      onProblem(`Old audit files could not be removed from ${dir}: ${asToolcribError(error).message}`);
     }
   }
 
@@ -469,10 +460,11 @@ export class AuditLog implements AuditSink {
   }
 
   /** Writes down how far the chain has come. */
-  #moveHead({ closed }: { readonly closed: boolean }): void {
+  #moveHead({ atOnce = false, closed = false } = {}): void {
     const { seq, prev } = this.#place;
     if (this.#file === undefined || prev === null) return;
-    this.#heads.moved({ file: this.#file.name, seq: seq - 1, hash: prev, closed, key: this.#options.keys.current?.id });
+    const head = { file: this.#file.name, seq: seq - 1, hash: prev, closed, key: this.#options.keys.current?.id };
+    this.#heads.moved(head, atOnce);
   }
 
   #drop(count: number): void {
@@ -483,13 +475,16 @@ export class AuditLog implements AuditSink {
   }
 
   #fail(error: unknown): void {
-    this.#retryAt = this.#clock.now() + RETRY_MS;
-    this.#cancelRetry();
-    if (!this.#closed) this.#cancelRetry = this.#clock.after(RETRY_MS, this.#flush);
+    if (!this.#isPaused && !this.#closed)
+      this.#clock.after(RETRY_MS, () => {
+        this.#isPaused = false;
+        this.#flush();
+      });
+    this.#isPaused = true;
     if (this.#isFailing) return;
     this.#isFailing = true;
     this.#options.onProblem(
-      `Audit records cannot be written to ${this.#options.dir}: ${reasonOf(error)}. Calls go on without them.`,
+      `Audit records cannot be written to ${this.#options.dir}: ${asToolcribError(error).message}. Calls go on without them.`,
     );
   }
 
@@ -543,18 +538,14 @@ class OpenFile {
 
   /** Writes all of it or nothing, and throws if nothing. */
   append(text: string): void {
-    const length = Buffer.byteLength(text);
+    const bytes = Buffer.from(text);
     try {
-      let written = writeSync(this.#fd, text);
-      if (written < length) {
-        const bytes = Buffer.from(text);
-        while (written < length) written += writeSync(this.#fd, bytes, written);
-      }
+      for (let written = 0; written < bytes.length;) written += writeSync(this.#fd, bytes, written);
     } catch (error) {
       this.#undo();
       throw error;
     }
-    this.size += length;
+    this.size += bytes.length;
   }
 
   close(): void {
@@ -569,8 +560,4 @@ class OpenFile {
       // Then the torn line stays, and is reported by whoever verifies.
     }
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

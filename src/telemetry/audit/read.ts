@@ -65,20 +65,21 @@ export async function* readAudit(dir: string, options: ReadOptions = {}): AsyncG
   // What was written before it has nothing that comes after it.
   const earliest = order === "newest" ? filter.since : (after?.[0] ?? filter.since);
   const files = options.files ?? (await listLog(dir, kept));
-  const reader = new BlockReader(await blocksOf(files, earliest, kept), kept);
+  const all = await blocksOf(files, earliest, kept);
+  const entriesOf = entryReader(all, kept);
   const sign = order === "newest" ? -1 : 1;
   const isWanted = ({ firstTime, lastTime }: AuditBlock): boolean => {
     if ((filter.since ?? lastTime) > lastTime || (filter.until ?? firstTime) < firstTime) return false;
     if (after === undefined) return true;
     return order === "newest" ? firstTime <= after[0] : lastTime >= after[0];
   };
-  const edges = edgesOf(reader.blocks.filter(isWanted), order);
+  const edges = edgesOf(all.filter(isWanted), order);
   const blocks = [...edges.keys()].toSorted((a, b) => sign * compareText(edges.get(a) ?? "", edges.get(b) ?? ""));
   const lastEnds = new Map<string, string>();
   let count = 0;
   let found: { readonly key: EntryKey; readonly entry: AuditEntry }[] = [];
   for (const [index, block] of blocks.entries()) {
-    for (const entry of await reader.entriesOf(block, filter)) {
+    for (const entry of await entriesOf(block, filter)) {
       const [end, before = end] = [endTime(entry.record), lastEnds.get(entry.chain)];
       // A clock that was set back does not change the order of a chain.
       const last = end > before ? end : before;
@@ -117,14 +118,10 @@ export function entryKey({ file, record }: AuditEntry): EntryKey {
   return [record.time, file, record.seq];
 }
 
-function endTime(record: StoredRecord): string {
-  const end = new Date(endOf(record));
-  return Number.isNaN(end.getTime()) ? record.time : end.toISOString();
-}
-
 /** A call is recorded when it ends. */
-function endOf({ time, durationMs }: StoredRecord): number {
-  return Date.parse(time) + (durationMs ?? 0);
+function endTime({ time, durationMs }: StoredRecord): string {
+  const end = new Date(Date.parse(time) + (durationMs ?? 0));
+  return Number.isNaN(end.getTime()) ? time : end.toISOString();
 }
 
 function compareKeys(a: EntryKey, b: EntryKey): number {
@@ -174,25 +171,17 @@ async function* folderBlocks(file: AuditFile): AsyncGenerator<PlacedBlock> {
   }
 }
 
-class BlockReader {
-  readonly blocks: readonly PlacedBlock[];
-  readonly #kept: KeptLog | undefined;
-  readonly #chains: ReadonlyMap<string, readonly PlacedBlock[]>;
-  /** The calls whose end is in a block: each is read once for all that began before it. */
-  readonly #ended = new Map<PlacedBlock, ReadonlySet<string | undefined>>();
+/** Returns what reads the entries of a block: in their order, and calls without an end last, because they outlived the others. */
+function entryReader(blocks: readonly PlacedBlock[], kept: KeptLog | undefined) {
+  const chains = Map.groupBy(blocks, ({ chain }) => chain);
+  // Each block is read once for all that began before it.
+  const ends = new Map<PlacedBlock, ReadonlySet<string | undefined>>();
 
-  constructor(blocks: readonly PlacedBlock[], kept: KeptLog | undefined) {
-    this.blocks = blocks;
-    this.#kept = kept;
-    this.#chains = Map.groupBy(blocks, ({ chain }) => chain);
-  }
-
-  /** In their order; calls without an end come last, because they outlived the others. */
-  async entriesOf(block: PlacedBlock, filter: RecordFilter): Promise<AuditEntry[]> {
+  return async (block: PlacedBlock, filter: RecordFilter): Promise<AuditEntry[]> => {
     const { file, chain } = block;
-    const text = await this.#read(block);
+    const text = await textOf(block, kept);
     if (!filter.mayContain(text)) return [];
-    const ended = await this.#endedIn(block, text);
+    const ended = await endsOf(block, text);
     const [entries, begun]: [AuditEntry[], StoredRecord[]] = [[], []];
     for (const [from, end] of lineSpans(text)) {
       const isEnded = headAt(text, from)?.type === "start" && ended.has(callIdIn(text, from, end) ?? "");
@@ -201,43 +190,45 @@ class BlockReader {
       if (record.type !== "start") entries.push({ file, chain, record });
       else if (!ended.has(record.callId)) begun.push(record);
     }
-    for (const record of await this.#withoutEnd(begun, block))
+    for (const record of await withoutEnd(begun, block))
       entries.push({ file, chain, record: { ...record, outcome: UNFINISHED } });
     return entries;
-  }
+  };
 
   /** Those that end in no later block of the chain. */
-  async #withoutEnd(begun: readonly StoredRecord[], block: PlacedBlock): Promise<readonly StoredRecord[]> {
-    const chain = this.#chains.get(block.chain) ?? [];
+  async function withoutEnd(begun: readonly StoredRecord[], block: PlacedBlock): Promise<readonly StoredRecord[]> {
+    const chain = chains.get(block.chain) ?? [];
     let open = begun;
     for (const later of chain.slice(chain.indexOf(block) + 1)) {
       if (open.length === 0) break;
-      const ended = await this.#endedIn(later);
+      const ended = await endsOf(later);
       open = open.filter(({ callId }) => !ended.has(callId));
     }
     return open;
   }
 
-  async #endedIn(block: PlacedBlock, text?: string): Promise<ReadonlySet<string | undefined>> {
-    const ended = this.#ended.get(block) ?? new Set(endedIn(text ?? (await this.#read(block))));
-    this.#ended.set(block, ended);
+  /** The calls whose end is in a block. */
+  async function endsOf(block: PlacedBlock, text?: string): Promise<ReadonlySet<string | undefined>> {
+    const ended = ends.get(block) ?? new Set(endedIn(text ?? (await textOf(block, kept))));
+    ends.set(block, ended);
     return ended;
   }
+}
 
-  async #read({ file, firstLine, lines, bytes, inFolder }: PlacedBlock): Promise<string> {
-    if (inFolder !== undefined) {
-      const { path, from } = inFolder;
-      const { text, bytes: found } = readText(path, from, bytes, from + bytes);
-      if (found === bytes) return text;
-    }
-    // Its file has gone from the folder into the store since it was listed, or was pruned.
-    const stored = (await this.#kept?.textOf(file, inFolder === undefined ? firstLine : undefined)) ?? "";
-    if (inFolder === undefined && Buffer.byteLength(stored) === bytes) return stored;
-    // It has grown.
-    const from = inFolder === undefined ? 0 : firstLine;
-    const wanted = linesOf(stored).slice(from, from + lines);
-    return wanted.map((line) => `${line}\n`).join("");
-  }
+async function textOf(
+  { file, firstLine, lines, bytes, inFolder }: PlacedBlock,
+  kept: KeptLog | undefined,
+): Promise<string> {
+  const found = inFolder && readText(inFolder.path, inFolder.from, bytes, inFolder.from + bytes);
+  if (found?.bytes === bytes) return found.text;
+  // Its file has gone from the folder into the store since it was listed, or was pruned. A block in the store may have grown.
+  const [block, from] = inFolder === undefined ? [firstLine, 0] : [undefined, firstLine];
+  const stored = (await kept?.textOf(file, block)) ?? "";
+  if (Buffer.byteLength(stored) === bytes) return stored;
+  return stored
+    .split(/(?<=\n)/)
+    .slice(from, from + lines)
+    .join("");
 }
 
 function wantedRecord(line: string, filter: RecordFilter): StoredRecord | undefined {
@@ -291,11 +282,8 @@ export class AuditTail {
 
   /** The records written since the last time, in the order in which they ended. */
   poll(filter = EVERYTHING): AuditEntry[] {
-    const files = listFiles(this.#dir);
-    const found = files.flatMap((file) => this.#read(file, filter));
-    const names = new Set(files.map((file) => file.name));
-    for (const name of this.#offsets.keys()) if (!names.has(name)) this.#offsets.delete(name);
-    return found.toSorted((a, b) => endOf(a.record) - endOf(b.record));
+    const found = listFiles(this.#dir).flatMap((file) => this.#read(file, filter));
+    return found.toSorted((a, b) => compareText(endTime(a.record), endTime(b.record)));
   }
 
   #read(file: AuditFile, filter: RecordFilter): AuditEntry[] {

@@ -1,25 +1,15 @@
 /** What one line of the audit log is. */
-import type { ClientName } from "../../model/client-info.ts";
-import type { Decision, Rule } from "../../model/decision.ts";
+import type { Decision } from "../../model/decision.ts";
 import type { CallRecord } from "../call-record.ts";
 
 /** A decision that is no part of a call's own record: an answer to an `ask`, a refusal before there was a call. */
-export interface DecisionRecord {
-  /** ISO time. */
-  readonly time: string;
+export interface DecisionRecord
+  extends
+    Pick<CallRecord, "time" | "door" | "user" | "client" | "kind" | "name" | "origin" | "rule">,
+    Partial<Pick<CallRecord, "role" | "callId">> {
   readonly session: string | null;
-  readonly door: string;
-  readonly role?: string | null;
-  readonly user?: string | null;
-  readonly client?: ClientName | undefined;
-  readonly kind: string;
-  readonly name: string;
-  readonly origin: { readonly source: string; readonly name: string } | null;
   /** `withdrawn`: whoever asked went away, so nobody decided. */
   readonly decision: Decision["verdict"] | "withdrawn";
-  readonly rule: Rule | null;
-  /** The call it belongs to. */
-  readonly callId?: string;
   /** What was answered to an `ask`: once, session, always, no, timeout, withdrawn. */
   readonly answer?: string;
   /** The user who answered, and the door through which; null where that is not known. */
@@ -27,19 +17,12 @@ export interface DecisionRecord {
   readonly answeredThrough?: string | null;
 }
 
-/** Something else worth keeping: a pin approved, a definition changed, records lost. */
-export interface EventRecord {
-  /** ISO time; now if absent. */
-  readonly time?: string;
+/** Something else worth keeping: a pin approved, a definition changed, records lost. Its time is now if absent. */
+export interface EventRecord extends Partial<
+  Pick<DecisionRecord, "time" | "door" | "session" | "user" | "origin" | "name" | "callId">
+> {
   /** Dotted, such as `pin.approved`. */
   readonly event: string;
-  readonly door?: string;
-  readonly session?: string | null;
-  readonly user?: string | null;
-  readonly origin?: { readonly source: string; readonly name: string } | null;
-  readonly name?: string;
-  /** The call it belongs to. */
-  readonly callId?: string;
   readonly details?: Readonly<Record<string, unknown>>;
 }
 

@@ -3,10 +3,11 @@ import { readFileSync } from "node:fs";
 import { setImmediate as turn } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import type { AuditText, KeptFile, KeptLog } from "../../model/audit-blocks.ts";
-import { systemErrorCode } from "../../model/errors.ts";
+import { asToolcribError, systemErrorCode } from "../../model/errors.ts";
 import {
   type AuditFile,
   blockOf,
+  bytesOf,
   fileName,
   hasRested,
   isInUse,
@@ -92,7 +93,7 @@ export async function verifyAudit(dir: string, options: VerifyOptions = {}): Pro
     const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
     const files = await listLog(dir, kept);
     const reports: FileReport[] = [];
-    const bytes = files.reduce((sum, { size }) => sum + size, 0);
+    const bytes = bytesOf(files);
     let done = 0;
     for (const file of files) {
       reports.push(await reportOf(file, kept, keys));
@@ -103,7 +104,7 @@ export async function verifyAudit(dir: string, options: VerifyOptions = {}): Pro
     // Files that go by intention leave the one that says so.
     if (wroteHere === true && isMissing && files.length === 0)
       others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
-    const report = new Judge(reports, isNew ? { ...found, state: "plain" } : found, keys).judge(others);
+    const report = judge(reports, isNew ? { ...found, state: "plain" } : found, keys, others);
     // A file that was begun or pruned meanwhile looks like one that is missing.
     if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
   }
@@ -140,7 +141,7 @@ async function reportOf(file: LogFile, kept: KeptLog | undefined, keys: AuditKey
     // It was in the folder a moment ago, and is in the store as a whole now.
     if (systemErrorCode(error) === "ENOENT")
       return reportOf({ ...file, isInFolder: false, kept: (await kept?.files([name]))?.[0] }, kept, keys);
-    const why = `the file cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    const why = `the file cannot be read: ${asToolcribError(error).message}`;
     return { ...checkLines(file, "", keys), problems: [problem(name, "unreadable", why)] };
   }
   const report = checkLines(file, text, keys);
@@ -221,7 +222,7 @@ function checkLines(file: AuditFile, text: string, keys: AuditKeys): FileReport 
   const key = id === undefined ? undefined : (keys.known.get(id) ?? "unknown");
   const opened = lines.map((line) => openLine(line, key));
   // Every sequence number that is anywhere in the file: what is merely in the wrong place is not missing.
-  const present = new Set(opened.map((each) => each?.record.seq));
+  const present = [...new Set(opened.map((each) => each?.record.seq ?? -1))];
   const problems: AuditProblem[] = [];
   const add = (what: AuditProblem["what"], line: number, message: string): void =>
     void problems.push(problem(file.name, what, message, line));
@@ -257,7 +258,8 @@ function checkLines(file: AuditFile, text: string, keys: AuditKeys): FileReport 
       else if (record.chain === file.chain) header = record;
       else add("foreign", line, "the file belongs to another chain than its name says");
     } else {
-      const elsewhere = range(last.seq + 1, seq).filter((between) => present.has(between)).length;
+      const before = last.seq;
+      const elsewhere = gap === 0 ? 0 : present.filter((each) => each > before && each < seq).length;
       const missing = gap - elsewhere - unknown.length;
       if (missing > 0) {
         add("removed", line, `${missing === 1 ? "a line is" : `${missing} lines are`} missing before this one`);
@@ -291,73 +293,55 @@ function checkLines(file: AuditFile, text: string, keys: AuditKeys): FileReport 
   return { file, header, hashes, last, pruned, marks, isKeyed, node, problems };
 }
 
-/** Bounded: a forged number must not cost memory. */
-function range(from: number, to: number): number[] {
-  return Array.from({ length: Math.min(to - from, 10_000) }, (_, index) => from + index);
-}
+/**
+ * What the reports of all files mean together.
+ *
+ * @param others Problems of the log as a whole that are known already.
+ */
+function judge(
+  reports: readonly FileReport[],
+  found: FoundHeads,
+  keys: AuditKeys,
+  others: readonly AuditProblem[],
+): AuditReport {
+  const byName = new Map(reports.map((report) => [report.file.name, report]));
+  const byChain = Map.groupBy(reports, (report) => report.file.chain);
+  // When the first keyed chain that is left began; undefined for a plain log. Names of files can be changed, headers cannot.
+  const keyed = reports.filter(({ header, isKeyed, hashes }) => isKeyed && hashes.has(header?.seq ?? -1));
+  const keyedSince = keyed.flatMap(({ header }) => header?.time ?? []).toSorted()[0];
+  // What the log itself says it removed. In a keyed log plain chains explain only what is older than the first keyed one:
+  // anyone may have written them.
+  const firstKeyed = keyedSince && fileName(Date.parse(keyedSince), 0, "");
+  const pruned = reports.flatMap((report) =>
+    report.pruned.filter(({ file }) => report.isKeyed || firstKeyed === undefined || file < firstKeyed),
+  );
+  const prunedHashes = new Set<string | null>(pruned.map(({ hash }) => hash));
+  const newestPruned = pruned.reduce((newest, { file }) => (file > newest ? file : newest), "");
+  // Several chains may have seen the same file; it is reported once.
+  const told = new Set<string>();
 
-/** What the reports of all files mean together. */
-class Judge {
-  readonly #reports: readonly FileReport[];
-  readonly #byName: ReadonlyMap<string, FileReport>;
-  readonly #found: FoundHeads;
-  readonly #keys: AuditKeys;
-  readonly #chains: ReadonlyMap<string, readonly FileReport[]>;
-  /** When the first keyed chain that is left began; undefined for a plain log. Names of files can be changed, headers cannot. */
-  readonly #keyedSince: string | undefined;
-  /** What the log itself says it removed. */
-  readonly #prunedHashes = new Set<string | null>();
-  #newestPruned = "";
-  /** Several chains may have seen the same file; it is told of once. */
-  readonly #told = new Set<string>();
-
-  constructor(reports: readonly FileReport[], found: FoundHeads, keys: AuditKeys) {
-    this.#reports = reports;
-    this.#byName = new Map(reports.map((report) => [report.file.name, report]));
-    this.#found = found;
-    this.#keys = keys;
-    this.#chains = Map.groupBy(reports, (report) => report.file.chain);
-    const keyed = reports.filter(({ header, isKeyed, hashes }) => isKeyed && hashes.has(header?.seq ?? -1));
-    this.#keyedSince = keyed.flatMap(({ header }) => header?.time ?? []).toSorted()[0];
-    // In a keyed log plain chains explain only what is older than the first keyed one: anyone may have written them.
-    const firstKeyed = this.#keyedSince && fileName(Date.parse(this.#keyedSince), 0, "");
-    for (const { pruned, isKeyed } of reports) {
-      for (const { file, hash } of pruned) {
-        if (!isKeyed && firstKeyed !== undefined && file >= firstKeyed) continue;
-        this.#prunedHashes.add(hash);
-        if (file > this.#newestPruned) this.#newestPruned = file;
-      }
-    }
-  }
-
-  /** @param others Problems of the log as a whole that are known already. */
-  judge(others: readonly AuditProblem[]): AuditReport {
-    const own = [
-      ...this.#missingChains(),
-      ...[...this.#chains].map(([chain, parts]) => this.#chainReport(chain, parts)),
-    ];
-    // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
-    const chains = own.map((report) => {
-      const parts = this.#chains.get(report.chain) ?? [];
-      const seen = parts.flatMap(({ header }) => header?.seen ?? []);
-      const witnessed = seen.flatMap((each) => this.#check(each, `the chain ${report.chain}`));
-      return { ...report, problems: [...report.problems, ...witnessed, ...this.#plainProblem(parts[0])] };
-    });
-    const problems = [...others, ...this.#headsProblems(), ...this.#lostHeads()];
-    const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
-    return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
-  }
+  const own = [...missingChains(), ...[...byChain].flatMap(([chain, parts]) => chainReport(chain, parts))];
+  // Only when every chain has told of itself: what one chain saw of another is told where nothing else tells it.
+  const chains = own.map((report) => {
+    const parts = byChain.get(report.chain) ?? [];
+    const seen = parts.flatMap(({ header }) => header?.seen ?? []);
+    const witnessed = seen.flatMap((each) => check(each, `the chain ${report.chain}`));
+    return { ...report, problems: [...report.problems, ...witnessed, ...plainProblem(parts[0])] };
+  });
+  const problems = [...others, ...headsProblems(), ...lostHeads()];
+  const all = [...problems, ...chains.flatMap((chain) => chain.problems)];
+  return { ok: all.every(({ severity }) => severity === "warning"), problems, chains };
 
   /** Files go oldest first, so one that is older than a pruned one may have gone with a marker that is gone itself. */
-  #isPruned(file: string): boolean {
-    return file <= this.#newestPruned;
+  function isPruned(file: string): boolean {
+    return file <= newestPruned;
   }
 
-  #headsProblems(): AuditProblem[] {
-    const { state } = this.#found;
-    const isKeyed = this.#reports.some((report) => report.isKeyed);
-    const hasKey = this.#keys.current !== undefined;
-    const isOld = this.#reports.some(({ file }) => hasRested(file));
+  function headsProblems(): AuditProblem[] {
+    const { state } = found;
+    const isKeyed = reports.some((report) => report.isKeyed);
+    const hasKey = keys.current !== undefined;
+    const isOld = reports.some(({ file }) => hasRested(file));
     const problems: AuditProblem[] = [];
     const add = (what: AuditProblem["what"], message: string): void =>
       void problems.push(problem(HEADS, what, message));
@@ -375,9 +359,9 @@ class Judge {
   }
 
   /** What processes found when they wrote `heads.json`. They write it again with what they know, so it cannot tell any more. */
-  #lostHeads(): AuditProblem[] {
-    const since = Date.parse(this.#keyedSince ?? "");
-    return this.#reports.flatMap(({ file, marks }) =>
+  function lostHeads(): AuditProblem[] {
+    const since = Date.parse(keyedSince ?? "");
+    return reports.flatMap(({ file, marks }) =>
       marks.flatMap(({ event, line, time }): AuditProblem[] => {
         // A log gets its key once. Later, somebody took the signature away.
         const isFirst = Number.isNaN(since) || Date.parse(time) - since < FIRST_KEYED_MS;
@@ -390,61 +374,61 @@ class Judge {
   }
 
   /** Whoever lacks the key can still write plain chains: a log that was keyed once stays so. */
-  #plainProblem(first: FileReport | undefined): AuditProblem[] {
-    const since = this.#keyedSince;
-    if (since === undefined || first?.header === undefined) return [];
+  function plainProblem(first: FileReport | undefined): AuditProblem[] {
+    if (keyedSince === undefined || first?.header === undefined) return [];
     const { key, time } = first.header;
-    if (key !== undefined || time < since) return [];
-    const message = `the chain is not keyed, although the log is since ${since}: its process had no \`audit.key\`, or it is forged`;
+    if (key !== undefined || time < keyedSince) return [];
+    const message = `the chain is not keyed, although the log is since ${keyedSince}: its process had no \`audit.key\`, or it is forged`;
     return [problem(first.file.name, "foreign", message)];
   }
 
-  #missingChains(): ChainReport[] {
-    return [...this.#found.heads].flatMap(([chain, head]): ChainReport[] => {
-      const problems = this.#chains.has(chain) ? [] : this.#check(head, HEADS);
+  function missingChains(): ChainReport[] {
+    return [...found.heads].flatMap(([chain, head]): ChainReport[] => {
+      const problems = byChain.has(chain) ? [] : check(head, HEADS);
       if (problems.length === 0) return [];
       const { seq, hash, key = null } = head;
       return [{ chain, pid: 0, files: [], records: 0, state: "missing", head: { seq, hash }, key, problems }];
     });
   }
 
-  #chainReport(chain: string, parts: readonly FileReport[]): ChainReport {
-    const problems = parts.flatMap((report) => [...report.problems]);
-    for (const [index, part] of parts.entries()) problems.push(...this.#joint(parts[index - 1], part));
+  function chainReport(chain: string, parts: readonly FileReport[]): ChainReport[] {
     const newest = parts.at(-1);
-    const last = newest?.last;
-    const state = stateOf(newest);
+    if (newest === undefined) return [];
+    const { file, last } = newest;
+    const problems = parts.flatMap((report) => [...report.problems]);
+    for (const [index, part] of parts.entries()) problems.push(...joint(parts[index - 1], part));
+    const state = last?.type === "closed" ? "closed" : isInUse(file, Date.now(), newest) ? "open" : "unclosed";
     // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
-    const head = this.#found.heads.get(chain);
+    const head = found.heads.get(chain);
     // A chain that is longer than its head was killed before the head was written; one that is shorter was cut.
     if (head !== undefined && last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning"))
-      problems.push(...this.#check(head, HEADS));
-    if (newest !== undefined && last?.type === "rotated")
-      problems.push(problem(newest.file.name, "removed", "the file that follows this one is missing"));
-    else if (newest !== undefined && state === "unclosed")
-      problems.push(warning(newest.file.name, "the chain has no end: its process was killed, or the end was cut off"));
-    // All records of a chain are of one node.
-    const node = parts.map((part) => part.node).find((each) => each !== undefined);
-    return {
+      problems.push(...check(head, HEADS));
+    if (last?.type === "rotated")
+      problems.push(problem(file.name, "removed", "the file that follows this one is missing"));
+    else if (state === "unclosed")
+      problems.push(warning(file.name, "the chain has no end: its process was killed, or the end was cut off"));
+    const report: ChainReport = {
       chain,
-      pid: newest?.file.pid ?? 0,
+      pid: file.pid,
       files: parts.map((part) => part.file.name),
       records: parts.reduce((sum, part) => sum + part.hashes.size, 0),
       state,
       head: last === undefined ? null : { seq: last.seq, hash: last.hash },
-      key: newest?.header?.key ?? null,
-      ...(node === undefined ? {} : { node }),
+      key: newest.header?.key ?? null,
+      // All records of a chain are of one node.
+      node: parts.map((part) => part.node).find((each) => each !== undefined),
       problems,
     };
+    return [report];
   }
 
   /** Whether a file goes on where the one before it ended. */
-  #joint(before: FileReport | undefined, { header, file: { name } }: FileReport): AuditProblem[] {
+  function joint(before: FileReport | undefined, { header, file: { name } }: FileReport): AuditProblem[] {
     // A missing header is a problem of its own, and nothing more can be told.
     if (header === undefined) return [];
     const { part } = header;
     if (before === undefined) {
-      if (part === 0 || this.#prunedHashes.has(header.prev) || this.#isPruned(name)) return [];
+      if (part === 0 || prunedHashes.has(header.prev) || isPruned(name)) return [];
       const missing = part === 1 ? "the file before this one is" : `${part} files before this one are`;
       return [problem(name, "removed", `${missing} missing`)];
     }
@@ -461,24 +445,18 @@ class Judge {
   }
 
   /** What is known elsewhere of the end of a file must still be so. */
-  #check({ file, seq, hash }: SeenFile, witness: string): AuditProblem[] {
-    const report = this.#byName.get(file);
-    if (this.#told.has(file) || (report === undefined && this.#isPruned(file))) return [];
+  function check({ file, seq, hash }: SeenFile, witness: string): AuditProblem[] {
+    const report = byName.get(file);
+    if (told.has(file) || (report === undefined && isPruned(file))) return [];
     const there = report?.hashes.get(seq);
     // A file that is broken anyway is reported line by line.
     const isBroken = report?.problems.some(({ severity }) => severity === "error") === true;
     if (report !== undefined && (isBroken || seq < 0 || there === hash)) return [];
-    this.#told.add(file);
+    told.add(file);
     if (report === undefined) return [problem(file, "removed", `the file is missing; ${witness} knows it`)];
     if (there !== undefined)
       return [problem(file, "changed", `the record ${seq} is not the one that ${witness} knows`)];
     const after = report.last === undefined ? "" : `after record ${report.last.seq}, `;
     return [problem(file, "truncated", `the file ends ${after}before record ${seq} that ${witness} knows`)];
   }
-}
-
-function stateOf(newest: FileReport | undefined): ChainReport["state"] {
-  if (newest?.last?.type === "closed") return "closed";
-  if (newest === undefined) return "unclosed";
-  return isInUse(newest.file, Date.now(), newest) ? "open" : "unclosed";
 }

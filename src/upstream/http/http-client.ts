@@ -65,6 +65,7 @@ interface RequestHead {
 }
 
 const MAX_REDIRECTS = 5;
+const SEE_OTHER = 303;
 
 interface HttpClientOptions {
   readonly credentials?: WireCredentials | undefined;
@@ -225,13 +226,11 @@ function redirectTarget(status: number, location: string | undefined, from: URL,
   const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
   if (follow && target !== null) return target;
   const where = target === null ? "nowhere" : displayAddress(target);
-  // A redirect says that the request was not acted upon.
-  throw notSent(
-    "server_unavailable",
-    `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`,
-    target === null ? undefined : "If you trust that address, use it as `url`.",
-    { status },
-  );
+  const message = `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`;
+  const hint = target === null ? undefined : "If you trust that address, use it as `url`.";
+  // A redirect says that the request was not acted upon, unless it is to see the result elsewhere.
+  if (status !== SEE_OTHER) throw notSent("server_unavailable", message, hint, { status });
+  throw new ToolcribError("server_unavailable", message, { hint, details: { status, sent: true } });
 }
 
 /** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but that is not certain. */

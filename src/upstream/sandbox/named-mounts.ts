@@ -93,11 +93,12 @@ function checkNoSettings({ path, key, writable }: NamedPath): void {
   );
 }
 
-/** The next start of `bin/toolcrib.js` runs code from there outside of any sandbox, maybe without the variable. */
-function checkNoCode({ path, key, writable }: NamedPath, { XDG_CACHE_HOME: cache = "" }: NodeJS.ProcessEnv): void {
+/** The next start of `bin/toolcrib.js` runs code from there outside of any sandbox, maybe without the variables. */
+function checkNoCode({ path, key, writable }: NamedPath, env: NodeJS.ProcessEnv): void {
   if (!writable) return;
   const real = realPath(path);
-  for (const caches of [cache, join(homedir(), ".cache")].filter((each) => isAbsolute(each))) {
+  const { XDG_CACHE_HOME = "", LOCALAPPDATA = "" } = env;
+  for (const caches of [XDG_CACHE_HOME, LOCALAPPDATA, join(homedir(), ".cache")].filter((each) => isAbsolute(each))) {
     const code = placeOf(join(caches, "toolcrib", "code"));
     if (!isWithin(code, real) && !isWithin(real, code)) continue;
     throw mountRefused(

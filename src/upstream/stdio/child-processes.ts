@@ -206,7 +206,7 @@ function waitUntil(isTrue: () => boolean, leftMs: () => number, child: ChildProc
 const table: ProcessTable | null = systemProcessTable();
 
 /** Whether anyone in the group was there to get the signal. Signal 0 only asks. */
-export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
+function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
   if (process.platform === "win32") return signalTree(pgid, signal);
   try {
     process.kill(-pgid, signal);
@@ -218,7 +218,7 @@ export function signalGroup(pgid: number, signal: NodeJS.Signals | 0): boolean {
 }
 
 /** The system counts zombies as members; where no process collects them (a container without an init), they stay for ever. */
-export function isGroupAlive(pgid: number): boolean {
+function isGroupAlive(pgid: number): boolean {
   if (!signalGroup(pgid, 0)) return false;
   return table === null || process.platform !== "linux" || table.group(pgid).length > 0;
 }

@@ -1,8 +1,11 @@
 import { once } from "node:events";
-import { Agent, createServer, request, type ServerResponse } from "node:http";
-import { type AddressInfo, connect, type Socket } from "node:net";
+import { Agent, createServer, IncomingMessage, request, ServerResponse } from "node:http";
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net";
 import { expect, it } from "vitest";
 import { PendingResponses } from "../../../src/doors/http/http-connections.ts";
+import { type HttpResponse, type HttpRoute, onceClosed } from "../../../src/doors/http/http-exchange.ts";
+import { eventually } from "../../support/eventually.ts";
+import { place } from "./support.ts";
 
 it("knows the answer that a connection waits for, and lets go of what is complete", async () => {
   const answers = new PendingResponses();
@@ -74,6 +77,52 @@ it("knows all answers of a client that sends its next request before it has the 
     expect(answers.underWay()).toEqual([]);
   } finally {
     client.destroy();
+    server.close();
+  }
+});
+
+it("[gate-08f] ends the connection of an answer that is cut while it waits for the one before it", async () => {
+  const seen: HttpResponse[] = [];
+  const route: HttpRoute = { path: "/mcp", access: "read", handle: ({ response }) => void seen.push(response) };
+  const { open } = await place({}, { routes: [route] });
+  const raw = await open();
+  raw.socket.write("GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(3));
+  await eventually(() => seen.length === 3);
+  const [first, second, third] = seen;
+  // More than a connection takes before it is paused.
+  third?.write("x".repeat(256 * 1024));
+  second?.destroy();
+  first?.writeHead(200, { "Content-Length": 3 }).end("one");
+  expect(await raw.ended()).not.toContain("xxx");
+  await eventually(() => seen.every(({ closed }) => closed));
+});
+
+it("[gate-08f] tells answers that wait for others when their connection is gone, as not every version of Node does", async () => {
+  const answers = new PendingResponses();
+  const server = createTcpServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  // A server on a port has an address with one.
+  const { port } = server.address() as AddressInfo;
+  const client = connect(port, "127.0.0.1");
+  const [socket] = (await once(server, "connection")) as [Socket];
+  try {
+    const told: number[] = [];
+    // None has been given its connection.
+    const waiting = [1, 2, 3].map((number) => {
+      const response = new ServerResponse(new IncomingMessage(socket));
+      answers.begin(socket, response);
+      onceClosed(response, () => told.push(number));
+      return response;
+    });
+    client.destroy();
+    socket.resume();
+    await eventually(() => told.length === 3);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(told).toEqual([1, 2, 3]);
+    expect(waiting.every(({ destroyed }) => destroyed)).toBe(true);
+  } finally {
+    client.destroy();
+    socket.destroy();
     server.close();
   }
 });

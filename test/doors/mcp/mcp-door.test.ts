@@ -484,6 +484,9 @@ describe("[whole-30a] names for a client that puts its own before them", () => {
     ["codex-mcp-client", "mcp__toolcrib__"],
     ["gemini-cli-mcp-client", "mcp_toolcrib_"],
     ["qwen-code", "mcp__toolcrib__"],
+    ["github-copilot-developer", "toolcrib-"],
+    ["openclaw-bundle-mcp", "toolcrib__"],
+    ["pi-mcp-toolcrib", "toolcrib_"],
     ["grok-shell", "toolcrib__"],
   ])("%s: at most 64 characters in all, each name is a tool, and short ones stay", async (client, prefix) => {
     const { door, hub } = await opened();

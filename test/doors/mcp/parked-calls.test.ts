@@ -43,6 +43,15 @@ describe("[gate-02a] a legacy server that asks a modern client in the middle of 
     expect(door.busy).toBe(0);
   });
 
+  it("[whole-39a] may have begun: who comes with a state that is gone is told so", async () => {
+    const { door } = await doorOn({ mcpServers: { e: everything() } });
+    const client = new ModernClient(door);
+    const asked = questionIn(await client.request("tools/call", SAMPLE, canSample));
+    const retry = { ...SAMPLE, requestState: `${asked.state}x`, inputResponses: { [asked.key]: SAMPLED } };
+    const answer = await client.request("tools/call", retry, canSample);
+    expect(answer?.error).toMatchObject({ code: -32602, message: expect.stringContaining("may have begun: see what") });
+  });
+
   it("is asked again for what a retry leaves out, and ignores what nobody asked for", async () => {
     const { door } = await doorOn({ mcpServers: { e: everything() } });
     const client = new ModernClient(door);

@@ -10,7 +10,8 @@ import { doorOn, LegacyClient, ModernClient } from "./door-bench.ts";
 
 /**
  * A server on stdio that writes down what it is sent. `--modern` speaks 2026-07-28 only. Its tools: `announce` says that the lists
- * have changed, which they have not; `visit` needs an address to be visited; `slow` asks a question and then makes progress.
+ * have changed, which they have not; `visit` needs an address to be visited; `slow` asks a question and then makes progress, as the prompt
+ * `wait` and the resource do; `step` makes progress of what runs.
  */
 const SERVER = `
 const { appendFileSync } = require("node:fs");
@@ -22,6 +23,7 @@ const VISIT = { mode: "url", message: "Log in.", url: "https://login.example/x" 
 let visits = 0;
 let listening;
 let answered;
+let running;
 const TOOLS = {
   announce: () => {
     for (const kind of ["tools", "prompts", "resources"]) {
@@ -37,8 +39,12 @@ const TOOLS = {
     if (visits++ > 0) return text("visited");
     throw { code: -32042, message: "Log in first.", data: { elicitations: [{ ...VISIT, elicitationId: "e1" }] } };
   },
+  step: () => {
+    if (running !== undefined) send({ method: "notifications/progress", params: { progressToken: running, progress: 1.5 } });
+    return text("made a step");
+  },
   slow: async ({ _meta }) => {
-    const progressToken = _meta.progressToken;
+    const progressToken = (running = _meta?.progressToken);
     send({ method: "notifications/progress", params: { progressToken, progress: 1 } });
     send({ id: "q1", method: "elicitation/create", params: { message: "Go on?", requestedSchema: { type: "object", properties: {} } } });
     await new Promise((resolve) => (answered = resolve));
@@ -56,10 +62,17 @@ const answers = {
     return { resultType: "complete", supportedVersions: ["2026-07-28"], capabilities, ttlMs: 0, cacheScope: "private" };
   },
   "tools/list": () => ({ tools: Object.keys(TOOLS).map((name) => ({ name, inputSchema: { type: "object" } })), resultType: "complete", ttlMs: 0, cacheScope: "private" }),
-  "prompts/list": () => ({ prompts: [{ name: "ask" }], resultType: "complete", ttlMs: 0, cacheScope: "private" }),
-  "resources/list": () => ({ resources: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }),
+  "prompts/list": () => ({ prompts: [{ name: "ask" }, { name: "wait" }], resultType: "complete", ttlMs: 0, cacheScope: "private" }),
+  "resources/list": () => ({ resources: [{ uri: "mem://slow", name: "slow" }], resultType: "complete", ttlMs: 0, cacheScope: "private" }),
   "resources/templates/list": () => ({ resourceTemplates: [], resultType: "complete", ttlMs: 0, cacheScope: "private" }),
-  "prompts/get": () => ({ messages: [], resultType: "complete" }),
+  "prompts/get": async (params) => {
+    if (params.name === "wait") await TOOLS.slow(params);
+    return { messages: [], resultType: "complete" };
+  },
+  "resources/read": async (params) => {
+    await TOOLS.slow(params);
+    return { contents: [{ uri: params.uri, text: "x" }] };
+  },
   "tools/call": (params) => TOOLS[params.name](params),
 };
 require("node:readline").createInterface({ input: process.stdin }).on("line", async (line) => {
@@ -199,6 +212,35 @@ describe("[whole-33a] progress of a call that asks in between", () => {
     const second = await client.request("tools/call", retry, { capabilities, meta: { progressToken: "two" } });
     expect(second?.result).toMatchObject({ content: [{ text: "done" }] });
     expect(client.noticed("notifications/progress").slice(1)).toEqual([{ progressToken: "two", progress: 2 }]);
+  });
+
+  it.each([
+    ["tools/call", { name: "s__slow", arguments: {} }],
+    ["prompts/get", { name: "s__wait" }],
+    ["resources/read", { uri: "mem://slow" }],
+  ])("%s: none comes while no request waits, and none under the token of the first", async (method, params) => {
+    const { entry, sent } = server();
+    const { door } = await doorOn({ mcpServers: { s: entry } }, { wait: true });
+    const client = new ModernClient(door);
+    const capabilities = { elicitation: { form: {} } };
+    const first = await client.request(method, params, { capabilities, meta: { progressToken: "one" } });
+    const [name] = Object.keys(first?.result?.["inputRequests"] ?? {});
+    // The server goes on meanwhile.
+    await client.request("tools/call", { name: "s__step", arguments: {} });
+    expect(client.noticed("notifications/progress")).toEqual([{ progressToken: "one", progress: 1 }]);
+    const retry = {
+      ...params,
+      requestState: first?.result?.["requestState"],
+      inputResponses: { [String(name)]: { action: "accept", content: {} } },
+    };
+    const second = await client.request(method, retry, { capabilities, meta: { progressToken: "two" } });
+    expect(second?.result).toMatchObject({ resultType: "complete" });
+    expect(client.noticed("notifications/progress").slice(1)).toEqual([{ progressToken: "two", progress: 2 }]);
+    // Who wants no progress has the server send none.
+    await client.request(method, params, { capabilities });
+    const asked = sent(method).map(({ _meta }) => (_meta as JsonObject | undefined)?.["progressToken"] !== undefined);
+    expect(asked).toContain(true);
+    expect(asked.at(-1)).toBe(method === "tools/call");
   });
 });
 

@@ -214,6 +214,14 @@ describe("redirects", () => {
     expect(seen).toHaveLength(1);
   });
 
+  it.each([
+    [302, false],
+    [303, true],
+  ])("[spine-09b] of which %i makes it %s that a call may have run", async (status, sent) => {
+    const { url } = await serve((_one, response) => response.writeHead(status, { location: "/result" }).end());
+    expect(await get(url)).toMatchObject({ code: "server_unavailable", details: { status, sent } });
+  });
+
   it("ends a circle", async () => {
     const { url, seen } = await serve((_one, response) => response.writeHead(308, { location: "/again" }).end());
     expect(await get(url)).toMatchObject({ code: "server_unavailable" });

@@ -270,14 +270,16 @@ describe("[cage-02a] paths that are never let in", () => {
   it("for writing, the code that the command keeps compiled, also before it is there", async () => {
     mkdirSync(join(dir, "cache/uv"), { recursive: true });
     symlinkSync(join(dir, "cache"), join(dir, "cached"));
-    const cached = (write: string): Promise<string[]> =>
-      optionsOf({ sandbox: { write: [write], network: "none" }, variables: { XDG_CACHE_HOME: join(dir, "cached") } });
+    const cached = (write: string, variable = "XDG_CACHE_HOME"): Promise<string[]> =>
+      optionsOf({ sandbox: { write: [write], network: "none" }, variables: { [variable]: join(dir, "cached") } });
     for (const write of ["cache", "cached", "cache/toolcrib", "cache/toolcrib/code"]) {
       mkdirSync(join(dir, write), { recursive: true });
-      await expect(cached(write)).rejects.toMatchObject({
-        code: "invalid_config",
-        message: expect.stringContaining("code that Toolcrib runs"),
-      });
+      for (const variable of ["XDG_CACHE_HOME", "LOCALAPPDATA"]) {
+        await expect(cached(write, variable)).rejects.toMatchObject({
+          code: "invalid_config",
+          message: expect.stringContaining("code that Toolcrib runs"),
+        });
+      }
     }
     expect(after(await cached("cache/uv"), "--bind")).toEqual([join(dir, "cache/uv")]);
     const sandbox: SandboxEntry = { read: ["cache"], network: "none" };

@@ -279,7 +279,7 @@ const PRIMING_SINCE = "2025-11-25";
 
 const EVENT_ID = /^(\d{1,15})-(\d{1,15})$/;
 
-export class StreamableSession implements OpenSession {
+class StreamableSession implements OpenSession {
   readonly id: string;
   readonly caller: Caller;
   readonly key: string;
@@ -413,7 +413,7 @@ const SUPERSEDED = /^\{"jsonrpc":"2\.0","method":"notifications\/(?:[a-z]+\/list
  * One logical event stream of a legacy session: the response to one POST, or the GET stream. It survives a cut connection, and a
  * GET with `Last-Event-ID` resumes it.
  */
-export class SessionStream implements MessageSink {
+class SessionStream implements MessageSink {
   readonly #options: SessionStreamOptions;
   #seq = 0;
   #connection: SseConnection | undefined;
