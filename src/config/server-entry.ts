@@ -32,7 +32,8 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
   if (!isJsonObject(raw)) return refuse(NOT_A_SERVER);
   const { servers, problems, warnings, own } = readClaudeEntry(id, raw, document, { baseDir, userHome });
   if (own.length > 0) refuse("this entry starts Toolcrib itself");
-  if (problems.length > 0) throw invalidConfigError(problems);
+  // A misspelled key is often why another one is missing.
+  if (problems.length > 0) throw invalidConfigError([...problems, ...unknownKeys(warnings)]);
   const [spec] = servers;
   if (spec === undefined) return refuse("nothing here describes a server");
   const placed: ServerSpec = { ...spec, origin, baseDir };
@@ -45,11 +46,15 @@ export function readServerEntry(id: string, raw: unknown, { origin, baseDir, use
  */
 export function readSubmittedEntry(id: string, raw: JsonObject, place: EntryContext): ReadEntry {
   const read = readServerEntry(id, raw, place);
-  const unknown = read.warnings.filter(({ code }) => code === "unknown_key");
-  if (unknown.length > 0) throw invalidConfigError(unknown.map((each) => ({ ...each, ...UNKNOWN_KEY })));
+  const unknown = unknownKeys(read.warnings);
+  if (unknown.length > 0) throw invalidConfigError(unknown);
   const file = `server ${JSON.stringify(id)}`;
   const leftOut = findIgnoredKeys(raw).map((path): Diagnostic => ({ ...IGNORED_KEY, file, line: 0, column: 0, path }));
   return { ...read, warnings: [...read.warnings, ...leftOut] };
+}
+
+function unknownKeys(warnings: readonly Diagnostic[]): Diagnostic[] {
+  return warnings.filter(({ code }) => code === "unknown_key").map((each) => ({ ...each, ...UNKNOWN_KEY }));
 }
 
 const UNKNOWN_KEY = { severity: "error", message: "this key is unknown" } as const;

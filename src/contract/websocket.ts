@@ -8,7 +8,7 @@ import { ApprovalSchema, QUESTION_ACTIONS, QuestionSchema, SessionNoticeSchema }
 import { ToolInfoSchema } from "./catalog-schemas.ts";
 import type { EventName } from "./event-scopes.ts";
 import type { InputOf, Operation, OperationName, OutputOf } from "./operations.ts";
-import { ServerInfoSchema } from "./server-schemas.ts";
+import { ListedServerSchema, ServerInfoSchema } from "./server-schemas.ts";
 import { ImportedSkillSchema, SkillFailureSchema, SkillInfoSchema } from "./skill-schemas.ts";
 
 const CallId = z.string().min(1).max(200);
@@ -215,7 +215,7 @@ export const EVENTS = {
   ),
   "mcp.servers.list": event(
     "The servers, sent to the client that asked.",
-    z.object({ servers: z.array(ServerInfoSchema), ...Page }),
+    z.object({ servers: z.array(ListedServerSchema), ...Page }),
   ),
   "mcp.tools.list": event(
     "The tools, sent to the client that asked.",

@@ -273,6 +273,11 @@ export class HubInternals {
     return { ...access.decide(session, tool), conditional: access.isConditional(session, tool) };
   }
 
+  /** Whether a tool of the catalog is there for a session at all, whatever the rules say: a factory may make none for it. */
+  existsFor(session: Session, tool: ToolCapability): boolean {
+    return this.#wiring.views.localTool(session, tool.name, tool) !== undefined;
+  }
+
   /** Why a tool that is not listed cannot be had: its server is down, or there is none of that name. */
   missing(session: Session, toolName: string): ToolcribError {
     const use: Use = { kind: "tool", name: toolName, arguments: {} };

@@ -262,7 +262,9 @@ export function flattenObject(schema: JsonObject, notes: SchemaNotes, path: stri
     if (schema[keyword] === undefined) continue;
     const branches = schemaList(schema[keyword])
       .map((branch, index) => flattenObject(branch, notes, `${path}/${keyword}/${index}`))
-      .filter((branch) => branch !== undefined);
+      .filter((branch) => branch !== undefined)
+      // Conditions of a branch do not apply to the others, so none is kept.
+      .map((branch) => withConditionalProperties(branch, notes, path));
     if (branches.length === 0) return undefined;
     notes.add(`${keyword} is flattened into one object; which properties go together is no longer expressed`, path);
     folded.push(...branches);

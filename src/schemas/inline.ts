@@ -151,8 +151,12 @@ class Inliner {
       else this.#value(copy, keyword, value, at);
     }
     if (!("if" in copy)) {
+      const { then, else: otherwise } = copy;
       delete copy["then"];
       delete copy["else"];
+      // One of the two applies, whichever: what they describe must not go with a condition that could not be kept.
+      if (node["if"] !== undefined && [then, otherwise].some(canDescribeProperties))
+        copy["allOf"] = [...schemaList(copy["allOf"]), { anyOf: [then ?? {}, otherwise ?? {}] }];
     }
     return copy;
   }
@@ -232,6 +236,12 @@ class Inliner {
     this.#notes.add(note, place.path);
     return schema;
   }
+}
+
+function canDescribeProperties(schema: unknown): boolean {
+  return (
+    isJsonObject(schema) && ["properties", "if", "allOf", "anyOf", "oneOf"].some((key) => schema[key] !== undefined)
+  );
 }
 
 /** Takes from the copy of a node in which something was widened what would now allow less than it did. */

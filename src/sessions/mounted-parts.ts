@@ -1,6 +1,7 @@
 /** Servers and tools that a session brings: a catalog layered over the hub's, and connections of its own. */
 import { endsWithin } from "../base/async.ts";
 import { Emitter } from "../base/emitter.ts";
+import { terminalText } from "../base/visible-text.ts";
 import { Catalog, type CatalogReader, LayeredCatalog } from "../catalog/catalog.ts";
 import { NamePattern } from "../catalog/naming.ts";
 import type { Snapshot } from "../catalog/snapshot.ts";
@@ -285,9 +286,13 @@ export class MountedParts implements SessionParts {
       this.#events.emit("change", {});
     });
     // What is left out of a list, or has a name that is taken.
-    own.on("warning", ({ source, message }) =>
-      this.#once(`${source} ${message}`, { level: "warning", server: this.nameOf(source), message }),
-    );
+    own.on("warning", ({ source, message }) => {
+      const server = this.nameOf(source);
+      // Clients do not know the ids.
+      const isNamed = server !== undefined && message.startsWith(`${source} `);
+      const told = isNamed ? `The server "${server}"${message.slice(source.length)}` : message;
+      this.#once(`${source} ${message}`, { level: "warning", server, message: told });
+    });
     this.#stopNaming = catalog.on("naming", () => {
       if (this.#servers.rename()) this.#nameServers(own);
     });
@@ -336,7 +341,8 @@ export class MountedParts implements SessionParts {
   }
 
   #tell(given: SessionNotice): void {
-    const notice = Object.freeze(this.redactor.maskAll({ ...given }));
+    // Names of tools are the server's own words.
+    const notice = Object.freeze(this.redactor.maskAll({ ...given, message: terminalText(given.message) }));
     this.#notices.push(notice);
     if (this.#notices.length > MAX_NOTICES) this.#notices.shift();
     this.#events.emit("notice", notice);

@@ -241,6 +241,8 @@ export class SessionServer {
   #told: Reported = "nothing";
   #toldLeftOut = 0;
   #toldRefused = false;
+  /** A warning about lists that comes a second time, as one of the connection. */
+  #toldOfLists: string | undefined;
 
   constructor({ entry, id, shownAs }: SessionServerFacts, deps: ConnectionDeps, events: SessionServerEvents) {
     this.entry = entry;
@@ -255,9 +257,15 @@ export class SessionServer {
     this.#stops = [
       this.connection.on("state", ({ state }) => this.#follow(state)),
       this.connection.on("resource-updated", ({ uri }) => events.onResource(this.id, uri)),
-      this.connection.on("list-warning", (text) => this.#tell("warning", `has a problem: ${text}`)),
-      // What is odd and does no harm is for the operator alone.
-      this.connection.on("warning", (message) => events.onOddity({ server: this.name, message })),
+      this.connection.on("list-warning", (text) => {
+        this.#toldOfLists = text;
+        this.#tell("warning", `has a problem: ${text}`);
+      }),
+      // What is odd and does no harm is for the operator alone, who gets what the client is told anyway.
+      this.connection.on("warning", (message) => {
+        if (message !== this.#toldOfLists) events.onOddity({ server: this.name, message });
+        this.#toldOfLists = undefined;
+      }),
     ];
   }
 

@@ -28,6 +28,8 @@ interface RegistryEvents {
   change: { readonly added: readonly string[]; readonly removed: readonly string[] };
   /** As `change`, unless only tools mirrored in from MCP servers are concerned. */
   local: undefined;
+  /** A factory came or went that has no tools in the default context: other contexts may have other tools now. */
+  contexts: undefined;
   /** Something was left out, such as a tool of a factory that failed. */
   warning: { readonly message: string };
 }
@@ -205,7 +207,10 @@ export class ToolRegistry {
   }
 
   #announce(entry: Entry, added: readonly string[], removed: readonly string[]): void {
-    if (added.length + removed.length === 0) return;
+    if (added.length + removed.length === 0) {
+      if (entry.kind === "factory") this.#events.emit("contexts", undefined);
+      return;
+    }
     this.#events.emit("change", { added, removed });
     const isMirrored = entry.kind === "tool" && entry.origin === "mcp";
     // A mirrored tool that goes may make room for one of a factory.
@@ -261,18 +266,27 @@ function listedOf(entry: Entry, name: string, context: ToolContext): Listed | un
 
 type ToolsByName = ReadonlyMap<string, Tool>;
 
+/** Messages of one factory that are remembered, so that none comes again with each session. */
+const MAX_TOLD = 100;
+
 /** A tool factory and the tools that it made, kept for each context until that context is forgotten. */
 class FactoryTools {
   readonly #factory: ToolFactory;
   readonly #label: string;
-  readonly #warn: (message: string) => void;
+  readonly #warn: (message: string, context: ToolContext) => void;
   readonly #bySession = new Map<string, ToolsByName>();
   readonly #byContext = new WeakMap<ToolContext, ToolsByName>();
 
   constructor(factory: ToolFactory, label: string, warn: (message: string) => void) {
     this.#factory = factory;
     this.#label = label;
-    this.#warn = warn;
+    const told = new Set<string>();
+    this.#warn = (message, { sessionId }) => {
+      // What is wrong with a factory is mostly wrong in every session.
+      if (sessionId !== undefined && told.has(message)) return;
+      if (sessionId !== undefined && told.size < MAX_TOLD) told.add(message);
+      warn(message);
+    };
   }
 
   for(context: ToolContext): ToolsByName {
@@ -295,14 +309,14 @@ class FactoryTools {
     try {
       made = this.#factory(context);
     } catch (error) {
-      this.#warn(`${this.#label} failed: ${error instanceof Error ? error.message : String(error)}`);
+      this.#warn(`${this.#label} failed: ${error instanceof Error ? error.message : String(error)}`, context);
       return [];
     }
     if (made === null || made === undefined) return [];
     if (made instanceof Promise) {
       // Its rejection, if any, is part of the same mistake.
       made.catch(() => {});
-      this.#warn(`${this.#label} is async; a factory must return its tools synchronously.`);
+      this.#warn(`${this.#label} is async; a factory must return its tools synchronously.`, context);
       return [];
     }
     const tools: Tool[] = [];
@@ -311,7 +325,7 @@ class FactoryTools {
         checkLocalTool(tool);
         tools.push(tool);
       } catch (error) {
-        this.#warn(`${this.#label}: ${error instanceof Error ? error.message : String(error)}`);
+        this.#warn(`${this.#label}: ${error instanceof Error ? error.message : String(error)}`, context);
       }
     }
     return tools;

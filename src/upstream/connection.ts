@@ -105,8 +105,8 @@ export class Connection implements Source {
       clock: deps.clock,
       timeoutMs: () => this.#spec.timeout,
       warn: (text) => {
-        this.#warn(text);
         this.#events.emit("list-warning", this.#mask(text));
+        this.#warn(text);
       },
       mask: (lists) => deps.redactor.maskContent(lists),
       onChange: () => {

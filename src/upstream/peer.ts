@@ -287,7 +287,7 @@ export class Peer {
     const seconds = Math.round((spent - Math.min(paused, spent)) / 100) / 10;
     const text = `${pending.method} got no answer within ${seconds} s.`;
     const hint =
-      "Raise the server's `toolTimeout` (calls) or `timeout` (connecting), or look at what the server is doing.";
+      "Raise the server's `toolTimeout` (calls; `sessions.toolTimeout` if a client brought it) or `timeout` (connecting), or look at what the server is doing.";
     this.#giveUp(
       id,
       new ToolcribError("timeout", text, { hint, details: { afterMs: spent, sent: true } }),

@@ -117,7 +117,7 @@ async function editorWith({
 }
 
 describe("[whole-13g] a session that an editor has open", () => {
-  it("is found by other programs, which use its servers and give it tools; the editor's turn sees the effect", async () => {
+  it("[whole-14b] is found by other programs, which use its servers and give it tools; the editor's turn sees the effect", async () => {
     const { place, editor, sessionId, record, notes, results } = await editorWith({
       scenario: [
         calls({ id: "a", name: "notes__list" }, { id: "b", name: "weather", arguments: { at: "Ulm" } }),
@@ -135,6 +135,9 @@ describe("[whole-13g] a session that an editor has open", () => {
     expect([called.code, called.stdout.trim(), called.stderr]).toEqual([0, "note 1", ""]);
     const rest = new ToolcribClient({ url: record.url, token: record.token });
     await rest.callTool({ toolName: "notes__add", args: { note: "eggs" }, session: sessionId });
+    const listed = await rest.listServers({ session: sessionId });
+    expect(listed.servers).toMatchObject([{ name: "notes", state: "ready", enabled: true, autoConnect: true }]);
+    expect(listed.servers[0]?.config).toBeUndefined();
     const live = rest.live();
     onTestFinished(() => live.close());
     const seen: unknown[] = [];

@@ -141,6 +141,22 @@ describe("[whole-19a] one package with different parameters", () => {
     ]);
   });
 
+  it("is a server of its own where another skill has another program under that name", async () => {
+    const place = furnished();
+    for (const name of ["a", "b"]) {
+      const text = skillText(name, "requires-mcp-servers:\n  - {name: own, command: ./bin/serve, args: ['.']}");
+      put(join(place.dir, `${name}/SKILL.md`), text);
+      const program = `#!${process.execPath}\nimport(${JSON.stringify(FILES_SERVER)});\n`;
+      chmodSync(put(join(place.dir, `${name}/bin/serve`), program), 0o755);
+      const done = await run(place, ["install", name, "--with-mcp", "--yes"]);
+      expect(done.stderr + String(done.code)).toMatch(/0$/);
+    }
+    expect((await serversOf(place)).map(({ id, command }) => [id, command])).toEqual([
+      ["own", join(place.toolcribHome, "skills/homes/skill-a/bin/serve")],
+      ["own-2", join(place.toolcribHome, "skills/homes/skill-b/bin/serve")],
+    ]);
+  });
+
   it("is a second server where another value is given", async () => {
     const place = furnished();
     for (const name of ["one", "two"]) put(join(place.dir, name, "keep"), "");
@@ -166,6 +182,18 @@ describe("[whole-19b] a server that the client has", () => {
     expect(await serversOf(place)).toEqual([]);
     expect(JSON.parse(readFileSync(join(place.home, ".cursor/mcp.json"), "utf8"))).toEqual(own);
     expect((await run(place, ["install", "notes", "--client", "cursor,codex", "--yes"])).code).toBe(1);
+  });
+
+  it("is told to be off where the client has it disabled", async () => {
+    const place = furnished();
+    const mine = { command: process.execPath, args: [FILES_SERVER, "/srv"], disabled: true };
+    put(join(place.home, ".cursor/mcp.json"), JSON.stringify({ mcpServers: { mine } }));
+    writeSkill(place.dir, "notes", [filesServer()]);
+    const done = await run(place, ["install", "notes", "--client", "cursor", "--yes"]);
+    expect(done).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("It is disabled in Cursor: enable it there."),
+    });
   });
 });
 
@@ -197,6 +225,7 @@ describe("[whole-20a] required servers are checked strictly", () => {
     ["an unknown key", "- {name: a, comand: npx}", /own\/SKILL\.md:\d+: UNKNOWN_FIELD .*"comand"/],
     ["a wrong type", "- {name: a, command: npx, args: {x: 1}}", /INVALID_TYPE .*args/],
     ["no name", "- {command: npx}", /MISSING_FIELD .*needs a name or a package/],
+    ["an empty name", "- {name: '', command: npx}", /INVALID_VALUE .*0\.name": it is empty/],
     ["a wrong parameter", "- {name: a, command: x, parameters: {P: {secret: yes}}}", /UNKNOWN_FIELD .*"secret"/],
     [
       "a wrong transport",
@@ -214,6 +243,13 @@ describe("[whole-20a] required servers are checked strictly", () => {
     const front = `requires-mcp-servers:\n  ${item}`;
     expect(await check(front)).toMatchObject({ code: 1, stdout: expect.stringMatching(told) });
     expect(await check(front, "--warn-only")).toMatchObject({ code: 0, stdout: expect.stringMatching(told) });
+  });
+
+  it.each([
+    ["another spelling", "requiresMcpServers:\n  - {name: a, comand: npx}", /UNKNOWN_FIELD .*"comand"/],
+    ["metadata", "metadata:\n  requires-mcp-servers:\n    - {name: a, comand: npx}", /UNKNOWN_FIELD .*"comand"/],
+  ])("in %s, from where they are read as well, too", async (_where, front, told) => {
+    expect(await check(front)).toMatchObject({ code: 1, stdout: expect.stringMatching(told) });
   });
 
   it("a field as the documentation has it passes, with --strict too, and so does the example", async () => {
@@ -295,6 +331,7 @@ if (word === "run") { console.error("Error: OCI permission denied"); process.exi
 describe("[whole-22a] descriptions that YAML would cut", () => {
   it.each([
     ["a number sign", "Use for issue #12 and C #tags", "Use for issue #12 and C #tags", "UNQUOTED_COMMENT"],
+    ["a number sign at its beginning", "#1 for C #tags", "#1 for C #tags", "UNQUOTED_COMMENT"],
     ["brackets", "[TODO: explain, with commas]", "[TODO: explain, with commas]", "UNQUOTED_SPECIAL"],
   ])("%s is kept whole, with a warning", async (_what, written, description, code) => {
     const place = furnished();

@@ -431,6 +431,27 @@ describe("[whole-07a] properties that only conditions describe", () => {
     expect(restore(sent)).toEqual({ country: "US", zip: "10001" });
   });
 
+  it.each(["gemini", "openai-strict", "anthropic"] as const)("reach %s out of the branches of a union", (provider) => {
+    const oneOf = JSON.parse(`[
+      { "properties": { "kind": { "type": "string" } }, "if": { "required": ["kind"] },
+        "then": { "properties": { "size": { "type": "integer" } } } },
+      { "properties": { "whole": { "type": "boolean" } },
+        "dependentSchemas": { "whole": { "properties": { "why": { "type": "string" } } } } }
+    ]`) as JsonObject[];
+    const found = Object.keys(root({ type: "object", oneOf }, provider)["properties"] as JsonObject);
+    expect(found.toSorted()).toEqual(["kind", "size", "whole", "why"]);
+  });
+
+  it.each(["openai", "openai-strict", "any"] as const)("reach %s where the condition itself cannot", (provider) => {
+    const schema = JSON.parse(`{
+      "type": "object", "properties": { "x": { "type": "string" } },
+      "if": { "properties": { "x": { "pattern": "^(?!a)b" } } },
+      "then": { "properties": { "y": { "type": "string" } }, "required": ["y"] }
+    }`) as JsonObject;
+    expect(Object.keys(root(schema, provider)["properties"] as JsonObject)).toEqual(["x", "y"]);
+    if (provider !== "openai-strict") expect(root(schema, provider)["required"] ?? []).toEqual([]);
+  });
+
   it("of all conditions are kept for Claude, which takes one of them", () => {
     expect(Object.keys(root(address, "anthropic")["properties"] as JsonObject)).toEqual(
       expect.arrayContaining(["zip", "postal"]),

@@ -173,7 +173,7 @@ describe("servers of a session, told and bounded", () => {
     const session = await open({ servers: { bad: misbehaving("bad-tools") } });
     const told = (): string => messages(session).join("\n");
     await expect.poll(told).toMatch(/left out/);
-    expect(told()).toMatch(/twice|same name|already/i);
+    expect(told()).toMatch(/^The server "bad" lists the tool \S+ twice; the last one is used\.$/m);
     const dead = await open({ servers: { mute: { command: process.execPath, args: ["-e", LISTLESS] } } });
     await expect.poll(() => messages(dead).join("\n")).toMatch(/"mute".*tools\/list could not be read/);
     for (const [{ id }, part] of [
@@ -181,7 +181,18 @@ describe("servers of a session, told and bounded", () => {
       [dead, "tools/list could not be read"],
     ] as const)
       expect(logged.some((line) => line.startsWith(id) && line.includes(part))).toBe(true);
+    expect(logged.filter((line) => line.includes("tools/list could not be read"))).toHaveLength(1);
     stop();
+  });
+
+  it("[whole-13a] have no control characters of their own in what is told of them", async () => {
+    const tools = [{ name: "ring\u0007\u001b[2J", inputSchema: { type: "object" } }];
+    const list = LISTLESS.replace(
+      'error: { code: -32603, message: "no list today" }',
+      () => `result: { tools: ${JSON.stringify(tools)} }`,
+    );
+    const session = await open({ servers: { loud: { command: process.execPath, args: ["-e", list] } } });
+    await expect.poll(() => messages(session).join("\n")).toContain('"ring\\u{0007}\\u{001B}[2J" is not offered');
   });
 
   it("[whole-13a] are not said to have tools where the list of them cannot be read", async () => {
@@ -209,6 +220,16 @@ describe("servers of a session, told and bounded", () => {
     expect(await timeouts(hub)).toEqual([120_000, 7000]);
     const other = await startHub({ sessions: { toolTimeout: 5000 } });
     expect(await timeouts(other)).toEqual([5000, 7000]);
+    await other.close();
+  });
+
+  it("[whole-13b] that take longer say which setting is theirs", async () => {
+    const other = await startHub({ sessions: { toolTimeout: 200 } });
+    const session = await other.openSession({ servers: { notes: misbehaving("ok") } });
+    const outcome = await other.call({ name: "notes__slow", arguments: { ms: 5000 }, session });
+    expect(outcome).toMatchObject({
+      error: { code: "timeout", hint: expect.stringContaining("`sessions.toolTimeout` if a client brought it") },
+    });
     await other.close();
   });
 

@@ -177,4 +177,14 @@ describe("factories", () => {
     expect(registry.get("taken")).toBe(taken);
     expect(names(registry).filter((name) => name !== "good")).toEqual(["taken"]);
   });
+
+  it("[whole-08a] a factory that breaks in every session is one warning for them", () => {
+    const registry = new ToolRegistry();
+    // The point is what happens with factories that break their contract.
+    registry.registerFactory((async () => tool("late")) as unknown as () => Tool);
+    const warnings: string[] = [];
+    registry.on("warning", (warning) => warnings.push(warning.message));
+    for (const sessionId of ["one", "two", "three"]) registry.list({ sessionId, owner: false });
+    expect(warnings).toEqual([expect.stringMatching(/is async/)]);
+  });
 });

@@ -1,7 +1,7 @@
 /** Tools in the shape of pi's `AgentTool`, which OpenClaw uses: like ours, but with a label, and only text and images. */
 import type { JsonObject } from "../../model/json.ts";
 import type { Tool, ToolResult } from "../../model/tool.ts";
-import { readableBlocks, type ReadableBlock } from "./run-call.ts";
+import { orFailure, readableBlocks, type ReadableBlock } from "./run-call.ts";
 
 export interface PiToolResult {
   content: ReadableBlock[];
@@ -30,13 +30,9 @@ export function toAgentTools(tools: readonly Tool[]): PiAgentTool[] {
     description: tool.description,
     parameters: tool.parameters,
     async execute(toolCallId, params, signal, onUpdate) {
-      const result = await tool.execute(
-        toolCallId,
-        params,
-        signal,
-        onUpdate && ((partial) => onUpdate(piResult(partial))),
-      );
-      return piResult(result);
+      const update = onUpdate && ((partial: ToolResult) => onUpdate(piResult(partial)));
+      // Tools of a hub never throw; those that a program has in a registry may.
+      return piResult(await orFailure(() => tool.execute(toolCallId, params, signal, update)));
     },
   }));
 }

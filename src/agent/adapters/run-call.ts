@@ -30,8 +30,13 @@ export async function runCall(
   if (tool === undefined) return failure(`not_found: There is no tool "${name}".`);
   const args = parseInput(input);
   if (args === undefined) return failure(`invalid_arguments: The arguments of ${name} are not a JSON object.`);
+  return orFailure(async () => tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate));
+}
+
+/** The result of a tool; one that says so where it throws. */
+export async function orFailure(run: () => Promise<ToolResult>): Promise<ToolResult> {
   try {
-    return await tool.execute(id, await checkModelArguments(tool, args), signal, onUpdate);
+    return await run();
   } catch (thrown) {
     return failure(errorTextForModel(asToolcribError(thrown).toObject()));
   }

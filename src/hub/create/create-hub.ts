@@ -176,6 +176,7 @@ async function startHub(
     // A subscription that was not renewed because its resource was hidden may be allowed now.
     events.on("visibility", () => connections.list().forEach((connection) => subscriptions.renew(connection))),
     registry.on("warning", ({ message }) => warn(message)),
+    registry.on("contexts", () => events.emit("visibility", {})),
     closeOnAbort(hub, options.signal),
     // A program that does not listen for signals itself must not leave servers behind when it is ended.
     closeOnSignals(() => hub.close(), { unlessHandled: true }),

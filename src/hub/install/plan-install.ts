@@ -116,14 +116,19 @@ export async function withoutClientServers(
 ): Promise<InstallPlan> {
   if (clients.length === 0 || missingServers(plan.servers).length === 0) return plan;
   const own = await Promise.all(
-    clients.map(async (client) =>
-      (await readServersOfClient(client, place.clients)).layers.flatMap((one) => one.servers),
-    ),
+    clients.map(async (client) => ({
+      name: client.name,
+      specs: (await readServersOfClient(client, place.clients)).layers.flatMap((one) => one.servers),
+    })),
   );
   const isThere = ({ server, configured }: PlannedServer): boolean =>
-    configured === undefined && own.every((specs) => findMatchingServer(server, specs) !== undefined);
+    configured === undefined && own.every(({ specs }) => findMatchingServer(server, specs) !== undefined);
   const names = clients.map(({ name }) => name).join(", ");
-  const notices = plan.servers.filter(isThere).map(({ id }) => `The server ${id} is already set up in ${names}.`);
+  const notices = plan.servers.filter(isThere).map(({ id, server }) => {
+    const off = own.filter(({ specs }) => findMatchingServer(server, specs)?.enabled === false).map(({ name }) => name);
+    const isOff = off.length === 0 ? "" : ` It is disabled in ${off.join(", ")}: enable it there.`;
+    return `The server ${id} is already set up in ${names}.${isOff}`;
+  });
   const servers = plan.servers.filter((planned) => !isThere(planned));
   return { ...plan, servers, warnings: [...plan.warnings, ...notices] };
 }

@@ -56,12 +56,19 @@ export function requiredServers(
 }
 
 /**
- * Whether another skill's server has another value for a parameter than this skill wants by default. What the user
- * configured is taken as it is.
+ * Whether another skill's server is another program under the same name, or has another value for a parameter than this
+ * skill wants by default. What the user configured is taken as it is.
  */
-function isSetUpOtherwise(spec: ServerSpec, { template, parameters }: RequiredServer, skill: Skill): boolean {
+export function isSetUpOtherwise(
+  spec: ServerSpec,
+  server: RequiredServer,
+  skill: Pick<Skill, "name" | "dialect">,
+): boolean {
+  const { template, parameters } = server;
   if (spec.skill === undefined || spec.skill === skillId(skill.name, skill.dialect) || template === undefined)
     return false;
+  // Authors choose the name: alone it says nothing of what another skill started under it.
+  if (findMatchingServer({ ...server, name: "" }, [spec]) === undefined) return true;
   return parameters.some(({ name, default: wanted }) => {
     const value = wanted === undefined || wanted.includes("${") ? undefined : parameterValue(spec, template, name);
     return value !== undefined && value !== wanted;

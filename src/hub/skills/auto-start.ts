@@ -22,6 +22,7 @@ import { findMatchingServer, isSameServer } from "../../skills/servers/match-ser
 import { resolveDefault, resolveServerEntry, withContainer } from "../../skills/servers/server-entry.ts";
 import { type ContainerEngine, containerEngine, lastLines } from "../../upstream/sandbox/container-engine.ts";
 import { environmentValue, isHarmless } from "../install/environment.ts";
+import { isSetUpOtherwise } from "../install/required-servers.ts";
 import { scanServerEntry } from "../install/scan-server-entry.ts";
 
 export interface SkillServersOptions {
@@ -33,6 +34,11 @@ export interface SkillServersOptions {
 function installLine(skill: OfferedSkill, names: readonly string[]): string {
   const command = setupCommand(skill) ?? `toolcrib skill install ${skill.from} --with-mcp`;
   return [command, ...names.map((name) => `--set ${name}`)].join(" ");
+}
+
+/** An install writes it down under an id that stays the same, which rules can name. */
+function setUpApart(skill: OfferedSkill): { readonly hint: string } {
+  return { hint: `${installLine(skill, [])} sets it up as a server of its own.` };
 }
 
 /** Warns about servers that cannot be started, and adds the others. */
@@ -103,7 +109,8 @@ export async function withAutoStartedServers(
   for (const skill of imported) {
     for (const declared of skill.facts.servers) {
       const { server, notice } = choose(declared);
-      if (findMatchingServer(server, config.servers) !== undefined) continue;
+      const usable = config.servers.filter((spec) => !isSetUpOtherwise(spec, server, skill.facts));
+      if (findMatchingServer(server, usable) !== undefined) continue;
       if (notice !== undefined) warn(notice);
       try {
         if (server.template === undefined)
@@ -113,8 +120,15 @@ export async function withAutoStartedServers(
         }
         const spec = specOf(skill, server);
         if (added.some((other) => isSameServer(other, spec))) continue;
+        if (config.servers.some(({ id }) => id === spec.id)) {
+          throw new ToolcribError("conflict", "the config has a different server with that name", setUpApart(skill));
+        }
         if (added.some(({ id }) => id === spec.id)) {
-          throw new ToolcribError("conflict", "another skill requires a different server with that name");
+          throw new ToolcribError(
+            "conflict",
+            "another skill requires a different server with that name",
+            setUpApart(skill),
+          );
         }
         added.push(spec);
       } catch (error) {

@@ -78,11 +78,12 @@ function fromYaml(yaml: YamlText, value: JsonObject, split: Split, warnings: Rea
 function withWholeDescription(yaml: YamlText, value: JsonObject, warnings: ReadWarnings): JsonObject {
   const path = ["description"];
   const { description } = value;
-  const comment = typeof description === "string" ? yaml.commentAfter(path) : undefined;
-  if (comment !== undefined) {
+  const written = description === null ? "" : description;
+  const comment = typeof written === "string" ? yaml.commentAfter(path) : undefined;
+  if (typeof written === "string" && comment !== undefined) {
     const message = `YAML reads what follows " #" as a comment; the description is kept whole. Put it in quotes.`;
     warnings.add("UNQUOTED_COMMENT", message, yaml.lineOf(path));
-    return { ...value, description: `${String(description)}${comment}` };
+    return { ...value, description: `${written}${comment}`.trim() };
   }
   const text = typeof description === "object" && description !== null ? yaml.textOf(path)?.trim() : undefined;
   if (text === undefined || !/^[[{]/.test(text)) return value;

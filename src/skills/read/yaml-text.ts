@@ -73,7 +73,7 @@ export class YamlText {
     if (!whole || !isScalar(node) || node.type !== "PLAIN" || !node.range) return undefined;
     const end = this.text.indexOf("\n", node.range[1]);
     const rest = this.text.slice(node.range[1], end === -1 ? undefined : end).trimEnd();
-    return /^[ \t]+#/.test(rest) ? rest : undefined;
+    return /^[ \t]*#/.test(rest) ? rest : undefined;
   }
 
   #find(path: ValuePath): { node: unknown; offset: number; whole: boolean } {

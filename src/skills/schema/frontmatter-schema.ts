@@ -54,9 +54,14 @@ export const TemplateSchema = z.strictObject({
 export const ServerSchema = z
   .strictObject({
     ...TemplateSchema.shape,
-    name: z.string().optional().describe("Its id in the config. Taken from the package by default."),
+    name: z
+      .string()
+      .min(1, "it is empty")
+      .optional()
+      .describe("Its id in the config. Taken from the package by default."),
     package: z
       .string()
+      .min(1, "it is empty")
       .optional()
       .describe("npm package, run with `npx -y`; `pypi:name` is run with `uvx`. A version may follow."),
     description: z.string().optional().describe("What the skill uses it for."),
@@ -80,7 +85,7 @@ export const ServerSchema = z
 
 /** Strict: what is misspelled here would start the wrong program, or none. */
 const ServersSchema = z
-  .union([z.string(), z.array(z.union([z.string(), ServerSchema]))])
+  .union([z.string(), z.array(z.union([z.string().min(1), ServerSchema]))])
   .describe("MCP servers that the skill needs: names, packages or templates.");
 
 /** The Agent Skills standard to the letter, and the one key that Toolcrib adds to it. */

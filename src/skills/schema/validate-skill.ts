@@ -4,8 +4,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import type { z } from "zod";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { Skill, SkillFacts, SkillWarning } from "../../model/skill.ts";
-import { readFrontmatter } from "../read/frontmatter.ts";
-import { abbreviate, typeName } from "../read/read-warnings.ts";
+import { readFrontmatter, type SourceLocations } from "../read/frontmatter.ts";
+import { FrontmatterFields } from "../read/frontmatter-fields.ts";
+import { abbreviate, ReadWarnings, typeName } from "../read/read-warnings.ts";
 import { type SchemaNode, ServerSchema, skillJsonSchema, StandardSchema } from "./frontmatter-schema.ts";
 
 export interface SkillProblem {
@@ -30,18 +31,19 @@ export function validateSkill(
   { strict, dirName }: ValidateOptions,
 ): SkillProblem[] {
   const front = readFrontmatter(skill.bytes);
+  const ofServers = serverProblems(skill.frontmatter, front);
   const found = [
     ...schemaProblems(skill.frontmatter, { strict }).filter(({ path }) => path[0] !== SERVERS_KEY),
-    ...serverProblems(skill.frontmatter[SERVERS_KEY]),
+    ...ofServers,
     ...nameProblems(skill, dirName),
-  ].map((problem): Located => ({
-    ...problem,
-    line: problem.code === "MISSING_FIELD" && problem.path.length === 1 ? 1 : front.lineOf(problem.path.map(pathStep)),
-  }));
+  ];
+  const strictly = new Set(strict ? found : ofServers);
   const repairs = [...skill.warnings];
-  const problems = found.flatMap(({ code, message, path, line }): SkillProblem[] => {
+  const problems = found.flatMap((problem): SkillProblem[] => {
+    const { code, message, path } = problem;
+    const line = code === "MISSING_FIELD" && path.length === 1 ? 1 : front.lineOf(path.map(pathStep));
     const repair = takeRepair(repairs, { path, line });
-    if (strict || path[0] === SERVERS_KEY) return [{ code, message, line, severity: "error" }];
+    if (strictly.has(problem)) return [{ code, message, line, severity: "error" }];
     // The reader found it under another spelling.
     if (code === "MISSING_FIELD" && repair === undefined) return [];
     // The reader's message is more specific than the rule's.
@@ -54,10 +56,6 @@ export function validateSkill(
     return { ...warning, severity: strict && !isAside(warning) ? "error" : "warning" };
   });
   return [...problems, ...rest].toSorted((a, b) => (a.line ?? Infinity) - (b.line ?? Infinity) || 0);
-}
-
-interface Located extends SchemaProblem {
-  readonly line: number;
 }
 
 function standardFieldsOf({ frontmatter }: Pick<Skill, "frontmatter">): string[] {
@@ -112,11 +110,16 @@ function pathStep(step: string): string | number {
 }
 
 /** One by one, so that a message is about the server that is wrong and not about all forms that the list may have. */
-function serverProblems(value: unknown): SchemaProblem[] {
-  if (value === undefined || value === null || typeof value === "string") return [];
-  if (!Array.isArray(value)) return [wrongType(value, [SERVERS_KEY], "a list of servers")];
+function serverProblems(frontmatter: JsonObject, places: SourceLocations): SchemaProblem[] {
+  // Wherever the reader takes servers from: they are started from there, too.
+  const top = new FrontmatterFields(frontmatter, [], places, new ReadWarnings());
+  const fields = top.has(SERVERS_KEY) ? top : top.object("metadata");
+  const value = fields?.get(SERVERS_KEY);
+  if (fields === undefined || value === undefined || value === null || typeof value === "string") return [];
+  const at = fields.pathOf(SERVERS_KEY).map(String);
+  if (!Array.isArray(value)) return [wrongType(value, at, "a list of servers")];
   return value.flatMap((server: unknown, index): SchemaProblem[] => {
-    const path = [SERVERS_KEY, String(index)];
+    const path = [...at, String(index)];
     if (typeof server === "string") return server.trim() === "" ? [wrongType(null, path, "the name of a server")] : [];
     if (!isJsonObject(server)) return [wrongType(server, path, "a name or a map")];
     const { error } = ServerSchema.safeParse(server);

@@ -147,4 +147,12 @@ describe("[agent-08b] the AgentTool of pi and OpenClaw", () => {
       isError: true,
     });
   });
+
+  it("[whole-14d] gives a failure as a result, too, where a tool of the program's own throws", async () => {
+    const fail = toAgentTools(LOCAL).find(({ name }) => name === "fail");
+    expect(await fail?.execute("4", {})).toMatchObject({
+      content: [{ type: "text", text: expect.stringContaining("disk full") }],
+      isError: true,
+    });
+  });
 });

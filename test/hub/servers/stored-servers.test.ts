@@ -110,7 +110,7 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     expect(await hub.servers.get("s")).toBeUndefined();
   });
 
-  it("are refused with a reason when they are none, and when there are enough", async () => {
+  it("[whole-01b] are refused with a reason when they are none, and when there are enough", async () => {
     const hub = await new Place({ limits: { servers: 1 } }).hub({ connect: "none" });
     expect(await refused(hub.servers.add("a b/c", sound()))).toMatchObject({ code: "invalid_config" });
     const wrong = await refused(hub.servers.add("s", { command: "x", url: "https://h.example", timeout: "soon" }));
@@ -119,6 +119,10 @@ describe("[oper-02a] servers that are added while the hub runs", () => {
     const sent = { ...sound(), autoconnect: false };
     expect(await refused(hub.servers.add("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
     expect(await refused(hub.servers.test("s", sent))).toMatchObject({ code: "invalid_config", ...typo });
+    const missing = await refused(hub.servers.add("s", { comand: "x" }));
+    expect(missing.message).toMatch(
+      /neither command nor url[^]*comand: this key is unknown \(did you mean "command"\?\)/,
+    );
     const odd = await hub.servers.add("one", { type: "stdio", description: "d", disabled: true, ...sound() });
     expect(odd.warnings).toEqual([expect.stringMatching(/description: .* left out/)]);
     expect(await refused(hub.servers.update("one", { callTimeoutMs: 5 }))).toMatchObject({

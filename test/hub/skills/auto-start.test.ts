@@ -108,6 +108,29 @@ describe("[skill-13b] skills.autoStart", () => {
     await started.skills.refresh();
     const messages = started.warnings().map(({ message }) => message);
     expect(messages).toEqual([expect.stringMatching(/docs-a of the skill zzz .*different server with that name/)]);
+    expect(messages[0]).toMatch(/toolcrib skill install \S+ --with-mcp sets it up as a server of its own/);
+  });
+
+  it("[whole-19a] leaves a server of the config that has the name alone, and says how to get another", async () => {
+    const other = join(place, "other");
+    mkdirSync(other);
+    writeSkill(skills, "one", { more: needsFiles(other) });
+    const started = await start({ mcpServers: { docs: filesystem(place) } });
+    expect(servers(started)).toEqual(["docs ready toolcrib"]);
+    const listed = await started.call({ name: "docs__list_allowed_directories" });
+    expect(JSON.stringify(listed.result)).not.toContain(other);
+    expect(started.warnings().map(({ message }) => message)).toEqual([
+      expect.stringMatching(/docs of the skill one .*the config has a different server with that name.*--with-mcp/s),
+    ]);
+  });
+
+  it("[whole-19a] does not take another skill's server for its own because of the name", async () => {
+    writeSkill(skills, "one", { more: needsFiles(place) });
+    const started = await start({ mcpServers: { docs: { ...everything(), skill: "skill-other" } } });
+    expect(servers(started)).toEqual(["docs ready toolcrib"]);
+    expect(started.warnings().map(({ message }) => message)).toEqual([
+      expect.stringMatching(/docs of the skill one .*the config has a different server with that name/s),
+    ]);
   });
 
   it("takes parameters from the environment, and says what is missing", async () => {

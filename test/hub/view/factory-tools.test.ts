@@ -87,4 +87,22 @@ describe("[whole-08a] tools of factories", () => {
     expect(await names("reader")).toEqual(["plain", "notes"]);
     expect(await names("reviewer")).toEqual(["plain", "notes", "write", "approve"]);
   });
+
+  it("tell the clients that have others now, also if the hub's own session gets none", async () => {
+    const registry = registryOf();
+    const { door } = await doorOn({ roles }, { registry });
+    const clients = await Promise.all(
+      ["reviewer", "reader"].map(async (role) => {
+        const client = new LegacyClient(door, { origin: { caller: guest(role, role) } });
+        await client.initialize();
+        await client.request("tools/list");
+        return client;
+      }),
+    );
+    const told = () => clients.map((client) => client.noticed("notifications/tools/list_changed").length);
+    const remove = registry.registerFactory(({ role }) => (role === "reviewer" ? tool("late") : null));
+    await expect.poll(told).toEqual([1, 0]);
+    remove();
+    await expect.poll(told).toEqual([2, 0]);
+  });
 });

@@ -129,7 +129,7 @@ function matchingTools(
   { serverId, name, q, pin, access }: CheckedInput<"listTools">,
   { session, caller }: OperationContext,
 ): (ToolCapability | Quarantined)[] {
-  const view = access ? withDenied(hub, hub.view(session)) : hub.view(session);
+  const view = access ? withDenied(hub, session) : hub.view(session);
   const { pins } = hub;
   let tools: readonly ToolCapability[] =
     q === undefined || q.trim() === "" ? view.tools : findTools(hub, session, view, q);
@@ -162,9 +162,12 @@ function accessSession(role: string | undefined, { caller, session }: OperationC
 }
 
 /** Tools that the view lacks because of rules, too, in the catalog's order. Those that an override hides are listed otherwise. */
-function withDenied(hub: Hub, view: View): View {
+function withDenied(hub: Hub, session: Session): View {
+  const view = hub.view(session);
   const shown = new Map(view.tools.map((tool) => [JSON.stringify(tool.origin), tool]));
-  const all = hub.internals.catalog().tools.filter((tool) => heldReason(tool) === undefined);
+  const all = hub.internals
+    .catalog()
+    .tools.filter((tool) => heldReason(tool) === undefined && hub.internals.existsFor(session, tool));
   const ofHub = all.map((tool) => shown.get(JSON.stringify(tool.origin)) ?? tool);
   const listed = new Set(ofHub);
   return { ...view, tools: [...ofHub, ...view.tools.filter((tool) => !listed.has(tool))] };

@@ -104,6 +104,12 @@ function messageOf(issue: z.core.$ZodIssue): string {
       return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known`;
     case "invalid_type":
       return issue.message.endsWith("received undefined") ? "is missing" : `must be ${withArticle(issue.expected)}`;
+    case "invalid_union": {
+      const wanted = issue.errors.map(([first]) => (first === undefined ? "" : messageOf(first)));
+      if (wanted.includes("is missing")) return "is missing";
+      const forms = wanted.flatMap((each) => /^must be (.*)$/s.exec(each)?.[1] ?? []);
+      return forms.length === 0 ? "has a wrong value" : `must be ${[...new Set(forms)].join(" or ")}`;
+    }
     case "invalid_value":
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(", ")}`;
     default:

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ToolRegistry } from "../../../../src/tools/tool-registry.ts";
+import { tool } from "../../../sessions/session-bench.ts";
 import { misbehaving } from "../../../support/servers.ts";
 import { type ApiScene, apiScene } from "./api-setup.ts";
 
@@ -15,7 +17,11 @@ interface Listed {
 let scene: ApiScene;
 
 beforeAll(async () => {
+  const registry = new ToolRegistry();
+  registry.register(tool("plain"));
+  registry.registerFactory(({ role }) => (role === "reviewer" ? null : tool("write")));
   scene = await apiScene({
+    registry,
     servers: { files: misbehaving("ok") },
     config: {
       tools: { deny: ["files__ec*"], rules: [{ ask: "files__*", when: { hours: "00-01" } }] },
@@ -52,6 +58,13 @@ describe("[joy-03h] tools with what the rules decide", () => {
     expect(other?.access?.rule).toEqual(
       expect.objectContaining({ level: "role", list: "servers", where: `${scene.file}:${lineOf('"servers"')}` }),
     );
+  });
+
+  it("[whole-08a] is without tools that a factory does not make for the role", async () => {
+    const names = async (query: string): Promise<string[]> => (await list(query)).map(({ name }) => name);
+    expect(await names("access=true")).toEqual(expect.arrayContaining(["plain", "write"]));
+    const ofRole = await names("access=true&role=reviewer");
+    expect([ofRole.includes("plain"), ofRole.includes("write")]).toEqual([true, false]);
   });
 
   it("is for operators only", async () => {

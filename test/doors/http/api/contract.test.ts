@@ -392,6 +392,9 @@ describe("[oper-04e] errors are of the one table", () => {
       'answer: must be one of "once", "session", "always", "always-values", "always-call", "no".',
     );
     expect((await drive("scanSkills", { body: {}, status: 400 })).json().error.message).toBe("path: is missing.");
+    expect((await drive("openSession", { body: { servers: "x" }, status: 400 })).json().error.message).toBe(
+      "servers: must be an object or an array.",
+    );
     await drive("listTools", { query: { cursor: "what" }, status: 400 });
   });
 

@@ -87,6 +87,11 @@ describe("[oper-05a] [oper-05b] a real hub over the WebSocket", () => {
     expect(seen.servers.every(({ enabled, config }) => enabled && config === undefined)).toBe(true);
     expect((await command("mcp.listTools", { serverId: "two" })).tools).toContainEqual(expect.objectContaining(named));
     expect((await until("mcp.servers.list"))?.servers).toHaveLength(3);
+    expect((await until("mcp.servers.list"))?.servers.map(({ autoConnect }) => autoConnect)).toEqual([
+      true,
+      true,
+      false,
+    ]);
     const { tools } = await command("mcp.listTools", { serverId: "two" });
     expect((await until("mcp.tools.list"))?.tools).toEqual(tools);
     const result = await command("mcp.callTool", { serverId: "two", toolName: "echo", args: { text: "hi" } });
