@@ -68,7 +68,7 @@ export const ListedServerSchema = ServerInfoSchema.extend({
   enabled: z.boolean(),
   autoConnect: z.boolean(),
   config: JsonObjectSchema.optional().describe(
-    "Its entry with references as written, and plain secrets masked. For callers with `admin`; absent for a server that a session brought.",
+    "Its entry with references as written, and plain secrets masked. For the owner and callers with `admin`; absent for a server that a session brought.",
   ),
 }).meta({ id: "ListedServer" });
 

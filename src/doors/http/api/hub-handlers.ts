@@ -25,8 +25,7 @@ const serverHandlers = handlersOf({
   listServers(input, { session, caller }, { hub }) {
     const matching = visibleServers(hub, session).filter((info) => matchesServerFilter(info, input));
     const { entries, total, next } = pageOf(matching, input, ({ id }) => id);
-    // As for one server alone. Without `http.auth` anyone on this machine counts as the owner.
-    const seesEntries = caller.scopes.has("admin");
+    const seesEntries = caller.owner || caller.scopes.has("admin");
     const own = new Set(session.own.servers().map(({ id }) => id));
     const servers = entries.map((info) => {
       // It is not written down, and its credentials are its client's.
