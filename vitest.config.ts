@@ -20,6 +20,9 @@ export default defineConfig({
     // Many start several processes, which takes long on a machine that is busy with other tests.
     testTimeout: 120_000,
     hookTimeout: 60_000,
+    // One flaky test blocks all that was submitted with it, so CI runs a failed test once more. The closing lines name each one
+    // that passed only then: it has a fault all the same.
+    retry: process.env["CI"] === undefined ? 0 : 1,
     // Vitest's own second is too short for a busy machine, and its 50 ms between two looks add up.
     expect: { poll: { timeout: 60_000, interval: 10 } },
     // On two cores vitest would use one. Much of the suite waits, for processes, browsers and leases: even a worker for

@@ -1,6 +1,7 @@
 /**
- * Ends a run with one plain line of counts, for programs that read the output; vitest's own summary is for people. In a
- * whole run, a requirement whose tests were all skipped without a printed reason counts as failed.
+ * Ends a run with one plain line of counts, for programs that read the output; vitest's own summary is for people. Before it
+ * are the tests that failed at first and passed when they were run again. In a whole run, a requirement whose tests were all
+ * skipped without a printed reason counts as failed.
  */
 import type { Reporter, TestModule, TestSpecification, Vitest } from "vitest/node";
 import { SKIP_PREFIX } from "./skips.ts";
@@ -39,6 +40,12 @@ function unprovenIds(modules: RunEnd[0], excused: ReadonlySet<string>): string[]
   return [...cited].filter((id) => !ran.has(id)).toSorted();
 }
 
+/** The tests that passed only when they were run again, by file and name. */
+function flakyTests(modules: RunEnd[0]): string[] {
+  const flaky = modules.flatMap((module) => [...module.children.allTests()].filter((test) => test.diagnostic()?.flaky));
+  return flaky.map((test) => `${test.module.relativeModuleId} > ${test.fullName}`);
+}
+
 function outcomeOf(test: Test): keyof Counts {
   const { state } = test.result();
   return state === "pending" ? "skipped" : state;
@@ -69,8 +76,10 @@ export default class ClosingLine implements Reporter {
     const unproven = this.#isWholeRun ? unprovenIds(modules, this.#excused) : [];
     counts.failed += unproven.length;
     if (unproven.length > 0) process.exitCode = 1;
+    const flaky = flakyTests(modules);
     // The default reporter writes its summary after this hook; the last thing before the exit comes after that.
     process.once("exit", () => {
+      for (const test of flaky) process.stdout.write(`Failed at first, passed when run again: ${test}\n`);
       for (const id of unproven) process.stdout.write(`No test of requirement ${id} ran, and none printed why.\n`);
       process.stdout.write(`${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`);
     });
