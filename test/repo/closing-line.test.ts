@@ -41,7 +41,8 @@ it("counts a failing test, a file that cannot be loaded and an error outside eve
 
 it("names a test that passed only when it was run again", async () => {
   const files = {
-    "a.test.mjs": 'let runs = 0; it("is flaky", { retry: 1 }, () => { runs += 1; if (runs === 1) throw new Error("no"); });',
+    "a.test.mjs":
+      'let runs = 0; it("is flaky", { retry: 1 }, () => { runs += 1; if (runs === 1) throw new Error("no"); });',
   };
   const end = await closingLine(files);
   expect(end).toMatchObject({ line: "1 passed, 0 failed, 0 skipped", code: 0 });
