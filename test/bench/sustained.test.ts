@@ -36,7 +36,7 @@ const AFTER_LOAD = `
     timer = setTimeout(() => { let left = 20; const step = () => { burn(50); if (--left > 0) setTimeout(step, 1); }; step(); }, 60);
   });`;
 
-it("[speed-01a] counts work that a subject does after its last answer", { timeout: 60_000 }, async () => {
+it("[speed-01a] counts work that a subject does after its last answer", { timeout: 60_000, retry: 2 }, async () => {
   const { phases, failures } = await underLoad({
     subjects: [subject("prompt", ""), subject("later", AFTER_LOAD)],
     load: { upstream: "stdio", servers: 1, tools: 1 },
@@ -49,7 +49,7 @@ it("[speed-01a] counts work that a subject does after its last answer", { timeou
   expect(cpu("later") / cpu("prompt")).toBeGreaterThan(1.5);
 });
 
-it("[speed-01b] tells a subject that blocks its event loop from one that does not", { timeout: 60_000 }, async () => {
+it("[speed-01b] tells a subject that blocks its event loop from one that does not", { timeout: 60_000, retry: 2 }, async () => {
   const blocking = `
     ${BURN}
     const { channel } = await import("node:diagnostics_channel");
