@@ -28,6 +28,7 @@ import {
   recoveryFor,
   removedError,
   unavailableError,
+  readablePart,
 } from "./connection-failures.ts";
 import { asleep, DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
@@ -108,7 +109,7 @@ export class Connection implements Source {
       clock: deps.clock,
       timeoutMs: () => this.#spec.timeout,
       warn: (text) => {
-        this.#events.emit("list-warning", this.#mask(text));
+        this.#events.emit("list-warning", readablePart(this.#mask(text)));
         this.#warn(text);
       },
       mask: (lists) => deps.redactor.maskContent(lists),
@@ -630,9 +631,9 @@ export class Connection implements Source {
   readonly #mask = (text: string): string => this.#deps.redactor.mask(text);
 
   #warn(text: string): void {
-    const masked = this.#mask(text);
-    if (!this.#warnings.includes(masked)) this.#warnings = [...this.#warnings, masked].slice(-MAX_WARNINGS);
-    this.#events.emit("warning", masked);
+    const shown = readablePart(this.#mask(text));
+    if (!this.#warnings.includes(shown)) this.#warnings = [...this.#warnings, shown].slice(-MAX_WARNINGS);
+    this.#events.emit("warning", shown);
   }
 }
 

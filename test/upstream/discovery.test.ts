@@ -97,6 +97,24 @@ describe("reading lists", () => {
     expect(warnings).toEqual([expect.stringMatching(/prompts\/list.*database is down/)]);
   });
 
+  it("[sound-14a] cuts what a server says at length of itself and of its faults", async () => {
+    const long = "x".repeat(1_000_000);
+    const initialize: Handlers[string] = ({ protocolVersion }) => ({
+      ...{ protocolVersion, capabilities: { prompts: {} } },
+      serverInfo: { name: long, version: long },
+    });
+    const list: Handlers[string] = () => Promise.reject(new RpcFailure(-32603, `begin ${long} end`));
+    const wire = new FakeWire("stdio", legacyHandlers({ handlers: { initialize, "prompts/list": list } }));
+    const { connection, warnings } = await connected(wire);
+    wire.answer(long, {});
+    await settle();
+    const info = connection.info();
+    expect(info.warnings).toEqual(warnings);
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toMatch(/^prompts\/list could not be read: begin x+\n\[\.\.\. cut here \.\.\.\]\nx+ end$/);
+    expect(JSON.stringify(info).length).toBeLessThan(20_000);
+  });
+
   it("keeps the resources that it knows where their lists fail", async () => {
     const failing = (): Promise<never> => Promise.reject(new RpcFailure(-32603, "database is down"));
     const handlers = { "resources/list": failing, "resources/templates/list": failing };
