@@ -158,6 +158,25 @@ describe("reading lists", () => {
     expect(warnings).toEqual([expect.stringContaining("1000 pages")]);
   });
 
+  it("[sound-14a] keeps no more of the cursors of a list than of the list itself", async () => {
+    const long = "x".repeat(1024 * 1024);
+    let pages = 0;
+    const handlers: Handlers = { "tools/list": () => ({ tools: [], nextCursor: `${long}${pages++}` }) };
+    const { warnings } = await connected(new FakeWire("stdio", legacyHandlers({ handlers })));
+    expect(pages).toBe(16);
+    expect(warnings).toEqual([expect.stringContaining("a list may have 50000 entries and 16 MB")]);
+  });
+
+  it("[sound-14a] takes no more skills of a server than a list may have bytes", async () => {
+    const long = "x".repeat(1024 * 1024);
+    let pages = 0;
+    const list: Handlers[string] = () => ({ skills: [{ name: `s${pages++}`, long }], nextCursor: String(pages) });
+    const capabilities = { tools: {}, extensions: { "io.modelcontextprotocol/skills": {} } };
+    const handlers = legacyHandlers({ capabilities, handlers: { "skills/list": list } });
+    const { connection } = await connected(new FakeWire("stdio", handlers));
+    expect(await connection.skillOffer()?.list()).toHaveLength(15);
+  });
+
   it("bounds the time for a list", async () => {
     const wire = new FakeWire("stdio", legacyHandlers({ handlers: { "tools/list": () => undefined } }));
     const { connection, clock, warnings } = bench({ command: "x", timeout: 3000 }, { openWire: () => wire });
