@@ -25,10 +25,10 @@ import {
   isSessionLost,
   isUnreachable,
   maskError,
+  readablePart,
   recoveryFor,
   removedError,
   unavailableError,
-  readablePart,
 } from "./connection-failures.ts";
 import { asleep, DEFAULT_GRACE_MS, GracePeriod, isSameLink, Restarts, serverInfo } from "./connection-state.ts";
 import type { Agreement } from "./handshake.ts";
@@ -380,7 +380,7 @@ export class Connection implements Source {
   /** Changes are listened for before the lists are read, so that none falls between. */
   async #adopt(link: Link): Promise<void> {
     // For people and models only; the link goes on with what the server said.
-    this.#agreement = this.#deps.redactor.maskContent(link.agreement);
+    this.#agreement = this.#deps.redactor.maskContent(withShortCapabilities(link.agreement));
     this.#transport = link.wire.transport;
     this.#maintenance = new LinkMaintenance(link, {
       clock: this.#deps.clock,
@@ -668,6 +668,12 @@ class ClosingLinks {
     for (const link of this.#draining) this.close(link);
     await this.settled();
   }
+}
+
+/** They are in every list of servers. */
+function withShortCapabilities(agreement: Agreement): Agreement {
+  const isLong = resultBytes(agreement.capabilities, MAX_NOTICE_BYTES) > MAX_NOTICE_BYTES;
+  return isLong ? { ...agreement, capabilities: {} } : agreement;
 }
 
 /** As it came, if it has a level and is a message rather than a document. */

@@ -100,7 +100,7 @@ describe("reading lists", () => {
   it("[sound-14a] cuts what a server says at length of itself and of its faults", async () => {
     const long = "x".repeat(1_000_000);
     const initialize: Handlers[string] = ({ protocolVersion }) => ({
-      ...{ protocolVersion, capabilities: { prompts: {} } },
+      ...{ protocolVersion, capabilities: { prompts: {}, experimental: { long } } },
       serverInfo: { name: long, version: long },
     });
     const list: Handlers[string] = () => Promise.reject(new RpcFailure(-32603, `begin ${long} end`));
