@@ -135,8 +135,11 @@ function write(file, data) {
   }
 }
 
+/** What it wrote, whole or not: someone may have put a link to another folder in the place of this one. */
+const OWN_NAME = /\.cjs(?:\.\d+)?$/;
+
 function removeOld(folder) {
-  for (const name of fs.readdirSync(folder)) {
+  for (const name of fs.readdirSync(folder).filter((each) => OWN_NAME.test(each))) {
     const file = join(folder, name);
     if (fs.statSync(file).mtimeMs < Date.now() - OLD_MS) fs.rmSync(file);
   }

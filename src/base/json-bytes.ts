@@ -41,6 +41,15 @@ export function resultBytes(result: unknown, limit: number = Number.MAX_SAFE_INT
   return bytes;
 }
 
+/** Whether objects and lists in a value are inside each other more often than this. */
+export function isDeeperThan(most: number, value: unknown): boolean {
+  const inside = (each: unknown): unknown[] =>
+    typeof each === "object" && each !== null ? Object.values(each).filter((member) => typeof member === "object") : [];
+  let level = [value];
+  for (let depth = 0; depth <= most && level.length > 0; depth += 1) level = level.flatMap(inside);
+  return level.length > 0;
+}
+
 export function extraBytes(texts: readonly string[]): number {
   return texts.reduce((sum, text) => sum + stringBytes(text, Number.MAX_SAFE_INTEGER) - text.length - 2, 0);
 }

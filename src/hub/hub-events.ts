@@ -157,7 +157,12 @@ export class MaskedEvents extends Emitter<HubEvents> {
   }
 
   override emit<Name extends keyof HubEvents>(name: Name, event: HubEvents[Name]): void {
-    super.emit(name, QUOTING.has(name) ? this.#redactor.maskAll(event) : event);
+    super.emit(name, QUOTING.has(name) ? this.#redactor.maskAll(event) : this.#withParamsMasked(event));
+  }
+
+  /** Of an updated resource: its URIs are compared with what clients follow, and stay as they are. */
+  #withParamsMasked<Event extends object>(event: Event): Event {
+    return "params" in event ? { ...event, params: this.#redactor.maskAll(event.params) } : event;
   }
 }
 

@@ -106,6 +106,11 @@ const TRANSIENT_STATUS = new Set([408, 421, 425, 429]);
 /** A server words its answer to the handshake, and a person reads the reason: in the log, in lists, on the page. */
 const MAX_REASON_BYTES = 8 * 1024;
 
+/** Of a text that may quote a server at any length. */
+export function readablePart(text: string): string {
+  return truncateMiddle(text, MAX_REASON_BYTES, "\n[... cut here ...]\n");
+}
+
 /** @param mask Takes secrets out of what is shown: messages may quote a server. */
 export function describeFailure(thrown: unknown, mask: (text: string) => string): Failure {
   const error = asToolcribError(thrown);
@@ -114,7 +119,7 @@ export function describeFailure(thrown: unknown, mask: (text: string) => string)
   const problem = error.details?.["problem"];
   return {
     ...failure,
-    reason: truncateMiddle(mask(reason), MAX_REASON_BYTES, "\n[... cut here ...]\n"),
+    reason: readablePart(mask(reason)),
     hint: hint === undefined ? undefined : mask(hint),
     problem: typeof problem === "string" ? problem : undefined,
   };

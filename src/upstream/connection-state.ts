@@ -23,6 +23,9 @@ interface ServerFacts {
   readonly auth: AuthInfo | undefined;
 }
 
+/** Of a server's own name and version, which are in every list of servers. */
+const MAX_NAME_LENGTH = 200;
+
 export function serverInfo(facts: ServerFacts): ServerInfo {
   const { spec, state, transport, agreement, toolCount, sleeping, lastError, warnings, auth } = facts;
   const { name, version } = agreement?.serverInfo ?? {};
@@ -35,8 +38,8 @@ export function serverInfo(facts: ServerFacts): ServerInfo {
     capabilities: agreement?.capabilities ?? {},
     toolCount: countedTools(state.kind, toolCount, lastError),
     sleeping,
-    serverName: typeof name === "string" ? name : null,
-    serverVersion: typeof version === "string" ? version : null,
+    serverName: typeof name === "string" ? name.slice(0, MAX_NAME_LENGTH) : null,
+    serverVersion: typeof version === "string" ? version.slice(0, MAX_NAME_LENGTH) : null,
     lastError: state.kind === "degraded" ? state.reason : lastError,
     hint: "hint" in state ? state.hint : undefined,
     problem: "problem" in state ? state.problem : undefined,

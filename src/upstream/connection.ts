@@ -1,7 +1,7 @@
 /** Connection: the link to one MCP server over its whole life, with its state, its lists and its calls. */
 import { type CancelSignal, endsWithin, InFlight, Pauses, withAbort, withTimeout } from "../base/async.ts";
 import { Emitter, type Listeners } from "../base/emitter.ts";
-import { resultBytes } from "../base/json-bytes.ts";
+import { isDeeperThan, resultBytes } from "../base/json-bytes.ts";
 import { formatBytes } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -25,6 +25,7 @@ import {
   isSessionLost,
   isUnreachable,
   maskError,
+  readablePart,
   recoveryFor,
   removedError,
   unavailableError,
@@ -42,8 +43,11 @@ import { TaskMemory } from "./task-forms.ts";
 const MAX_MISSED_PINGS = 2;
 /** Of a notification that belongs to no task. They are read for attacks at once, where a large result waits for a thread. */
 const MAX_NOTICE_BYTES = 64 * 1024;
+/** Nothing that people or programs write nests deeper; what walks or encodes it without a call to fail would end the hub. */
+const MAX_NOTICE_DEPTH = 100;
 const MAX_LOG_BEGINNING = 4096;
 const DROPPED = `Notifications longer than ${formatBytes(MAX_NOTICE_BYTES)} are dropped.`;
+const TOO_DEEP = `Notifications nested more than ${MAX_NOTICE_DEPTH} deep are dropped.`;
 /** Clients get it as it is. */
 const NOTICE_METHOD = /^[\w$./:-]{1,128}$/;
 const UNNAMED = "Notifications whose method is not a short name are dropped.";
@@ -105,7 +109,7 @@ export class Connection implements Source {
       clock: deps.clock,
       timeoutMs: () => this.#spec.timeout,
       warn: (text) => {
-        this.#events.emit("list-warning", this.#mask(text));
+        this.#events.emit("list-warning", readablePart(this.#mask(text)));
         this.#warn(text);
       },
       mask: (lists) => deps.redactor.maskContent(lists),
@@ -349,8 +353,9 @@ export class Connection implements Source {
     }
     if (method === "notifications/subscriptions/acknowledged") return this.#maintenance?.acknowledge(params, request);
     const isLong = !isTaskReport(method) && resultBytes(params, MAX_NOTICE_BYTES) > MAX_NOTICE_BYTES;
-    if (isLong || !NOTICE_METHOD.test(method)) {
-      const why = isLong ? DROPPED : UNNAMED;
+    const isDeep = isDeeperThan(MAX_NOTICE_DEPTH, params);
+    if (isLong || isDeep || !NOTICE_METHOD.test(method)) {
+      const why = isLong ? DROPPED : isDeep ? TOO_DEEP : UNNAMED;
       // Once for each connection: a server can send any number of them.
       if (!this.#warnings.includes(why)) this.#warn(why);
       return;
@@ -375,7 +380,7 @@ export class Connection implements Source {
   /** Changes are listened for before the lists are read, so that none falls between. */
   async #adopt(link: Link): Promise<void> {
     // For people and models only; the link goes on with what the server said.
-    this.#agreement = this.#deps.redactor.maskContent(link.agreement);
+    this.#agreement = this.#deps.redactor.maskContent(withShortCapabilities(link.agreement));
     this.#transport = link.wire.transport;
     this.#maintenance = new LinkMaintenance(link, {
       clock: this.#deps.clock,
@@ -626,9 +631,9 @@ export class Connection implements Source {
   readonly #mask = (text: string): string => this.#deps.redactor.mask(text);
 
   #warn(text: string): void {
-    const masked = this.#mask(text);
-    if (!this.#warnings.includes(masked)) this.#warnings = [...this.#warnings, masked].slice(-MAX_WARNINGS);
-    this.#events.emit("warning", masked);
+    const shown = readablePart(this.#mask(text));
+    if (!this.#warnings.includes(shown)) this.#warnings = [...this.#warnings, shown].slice(-MAX_WARNINGS);
+    this.#events.emit("warning", shown);
   }
 }
 
@@ -665,13 +670,21 @@ class ClosingLinks {
   }
 }
 
+/** They are in every list of servers. */
+function withShortCapabilities(agreement: Agreement): Agreement {
+  const isLong = resultBytes(agreement.capabilities, MAX_NOTICE_BYTES) > MAX_NOTICE_BYTES;
+  return isLong ? { ...agreement, capabilities: {} } : agreement;
+}
+
 /** As it came, if it has a level and is a message rather than a document. */
 function logMessage(params: JsonObject): LogMessage {
   const { level: given, data } = params;
   const level = typeof given === "string" ? given : "info";
-  if (resultBytes(params, MAX_NOTICE_BYTES) <= MAX_NOTICE_BYTES) return { ...params, level };
+  const isLong = resultBytes(params, MAX_NOTICE_BYTES) > MAX_NOTICE_BYTES;
+  if (!isLong && !isDeeperThan(MAX_NOTICE_DEPTH, params)) return { ...params, level };
   const beginning = typeof data === "string" ? data.slice(0, MAX_LOG_BEGINNING).toWellFormed() : "";
-  const text = `${beginning}[cut: the message is longer than ${formatBytes(MAX_NOTICE_BYTES)}]`;
+  const why = isLong ? `is longer than ${formatBytes(MAX_NOTICE_BYTES)}` : "is nested too deeply";
+  const text = `${beginning}[cut: the message ${why}]`;
   return { level: level.length <= MAX_LOG_BEGINNING ? level : "info", data: text };
 }
 

@@ -1,5 +1,6 @@
 /** The definitions of one server, kept in step with what the server announces. */
 import type { Clock } from "../base/clock.ts";
+import { resultBytes } from "../base/json-bytes.ts";
 import { formatBytes } from "../model/content.ts";
 import { asToolcribError, ToolcribError } from "../model/errors.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
@@ -223,6 +224,8 @@ const MAX_PAGES = 1000;
 /** All pages of one list together. Each entry is fingerprinted, scanned and indexed. */
 const MAX_LIST_ENTRIES = 50_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
+const TOO_MANY_PAGES = `there were more than ${MAX_PAGES} pages`;
+const TOO_MUCH = `a list may have ${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
 
 interface Reading {
   readonly clock: Clock;
@@ -283,8 +286,7 @@ async function readList<D extends JsonObject>(
           bytes += length;
           reading.onBytes(length);
           if (entries.length >= MAX_LIST_ENTRIES || bytes > MAX_LIST_BYTES) {
-            const most = `${MAX_LIST_ENTRIES} entries and ${formatBytes(MAX_LIST_BYTES)}`;
-            reading.warn(`${method} was cut short after ${entries.length} entries: a list may have ${most}.`);
+            reading.warn(`${method} was cut short after ${entries.length} entries: ${TOO_MUCH}.`);
             return named(entries, method, reading);
           }
           entries.push(entry);
@@ -292,8 +294,11 @@ async function readList<D extends JsonObject>(
       } else reading.warn(`${method} was answered without a list of ${key}.`);
       const next = result["nextCursor"];
       if (typeof next !== "string" || next === "") break;
-      if (seen.has(next) || page + 1 >= MAX_PAGES) {
-        const why = seen.has(next) ? "the same cursor came twice" : `there were more than ${MAX_PAGES} pages`;
+      // They are kept, too.
+      bytes += next.length;
+      if (seen.has(next) || page + 1 >= MAX_PAGES || bytes > MAX_LIST_BYTES) {
+        const isMany = bytes <= MAX_LIST_BYTES;
+        const why = seen.has(next) ? "the same cursor came twice" : isMany ? TOO_MANY_PAGES : TOO_MUCH;
         reading.warn(`${method} was cut short after ${entries.length} entries: ${why}.`);
         break;
       }
@@ -398,8 +403,11 @@ export function skillOffer(link: Link | undefined, timeoutMs: number): SkillOffe
 async function listSkills(request: (method: string, params: JsonObject) => Promise<JsonObject>): Promise<unknown[]> {
   const entries: unknown[] = [];
   let cursor: unknown;
+  let bytes = 0;
   for (let page = 0; page < MAX_SKILL_PAGES && entries.length < MAX_SKILLS; page++) {
     const result = await request("skills/list", cursor === undefined ? {} : { cursor });
+    bytes += resultBytes(result, MAX_LIST_BYTES);
+    if (bytes > MAX_LIST_BYTES) break;
     if (Array.isArray(result["skills"])) entries.push(...result["skills"]);
     cursor = result["nextCursor"];
     if (typeof cursor !== "string" || cursor === "") break;

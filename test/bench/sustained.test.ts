@@ -36,7 +36,7 @@ const AFTER_LOAD = `
     timer = setTimeout(() => { let left = 20; const step = () => { burn(50); if (--left > 0) setTimeout(step, 1); }; step(); }, 60);
   });`;
 
-it("[speed-01a] counts work that a subject does after its last answer", { timeout: 60_000 }, async () => {
+it("[speed-01a] counts work that a subject does after its last answer", { timeout: 60_000, retry: 2 }, async () => {
   const { phases, failures } = await underLoad({
     subjects: [subject("prompt", ""), subject("later", AFTER_LOAD)],
     load: { upstream: "stdio", servers: 1, tools: 1 },
@@ -49,8 +49,11 @@ it("[speed-01a] counts work that a subject does after its last answer", { timeou
   expect(cpu("later") / cpu("prompt")).toBeGreaterThan(1.5);
 });
 
-it("[speed-01b] tells a subject that blocks its event loop from one that does not", { timeout: 60_000 }, async () => {
-  const blocking = `
+it(
+  "[speed-01b] tells a subject that blocks its event loop from one that does not",
+  { timeout: 60_000, retry: 2 },
+  async () => {
+    const blocking = `
     ${BURN}
     const { channel } = await import("node:diagnostics_channel");
     let next = 0;
@@ -59,21 +62,22 @@ it("[speed-01b] tells a subject that blocks its event loop from one that does no
       burn(400);
       next = performance.now() + 50;
     });`;
-  const { phases, failures } = await underLoad({
-    subjects: [subject("free", ""), subject("blocking", blocking)],
-    load: { upstream: "stdio", servers: 1, tools: 1 },
-    patterns: { atOnce: PATTERNS.atOnce },
-    // Several blocks: the first after a reset is where the clock begins.
-    durations: { ...DURATIONS, seconds: 2 },
-    say: () => {},
-  });
-  expect(failures).toEqual({});
-  const of = (name: string) => phases.get(name)?.atOnce;
-  expect(of("blocking")?.own.loop?.p99Ms).toBeGreaterThan(1.5 * (of("free")?.own.loop?.p99Ms ?? Number.NaN));
-  for (const { own, bare } of [...phases.values()].map(({ atOnce }) => atOnce)) {
-    for (const { p50Us, p99Us, perSecond } of [own, bare]) {
-      expect(p99Us).toBeGreaterThanOrEqual(p50Us);
-      expect(perSecond).toBeGreaterThan(0);
+    const { phases, failures } = await underLoad({
+      subjects: [subject("free", ""), subject("blocking", blocking)],
+      load: { upstream: "stdio", servers: 1, tools: 1 },
+      patterns: { atOnce: PATTERNS.atOnce },
+      // Several blocks: the first after a reset is where the clock begins.
+      durations: { ...DURATIONS, seconds: 2 },
+      say: () => {},
+    });
+    expect(failures).toEqual({});
+    const of = (name: string) => phases.get(name)?.atOnce;
+    expect(of("blocking")?.own.loop?.p99Ms).toBeGreaterThan(1.5 * (of("free")?.own.loop?.p99Ms ?? Number.NaN));
+    for (const { own, bare } of [...phases.values()].map(({ atOnce }) => atOnce)) {
+      for (const { p50Us, p99Us, perSecond } of [own, bare]) {
+        expect(p99Us).toBeGreaterThanOrEqual(p50Us);
+        expect(perSecond).toBeGreaterThan(0);
+      }
     }
-  }
-});
+  },
+);

@@ -1,4 +1,14 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { readdir } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -75,6 +85,16 @@ it("[speed-05e] reads the files of the start before in one go, and any other whe
   rmSync(join(chunks, "part.cjs"));
   expect(await run()).toBe("new");
   expect((await readdir(folder)).toSorted()).toEqual(["another.cjs", "main.cjs", "part.cjs"]);
+  // Of what has not been needed for a month only its own files go, whatever else is in their folder.
+  write("newest", 'module.exports="newest";');
+  write("main", 'module.exports=require("./newest.cjs");');
+  mkdirSync(join(folder, "a-folder"));
+  writeFileSync(join(folder, "notes.txt"), "mine");
+  const past = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000);
+  for (const name of ["a-folder", "notes.txt", "part.cjs"]) utimesSync(join(folder, name), past, past);
+  expect(await run()).toBe("newest");
+  const left = ["a-folder", "another.cjs", "main.cjs", "newest.cjs", "notes.txt"];
+  expect((await readdir(folder)).toSorted()).toEqual(left);
 });
 
 it("[speed-05e] imports packages and plugins as from any file, without a word of Node about it", async () => {

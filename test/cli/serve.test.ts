@@ -226,7 +226,7 @@ describe("[gate-11a] shutdown", () => {
     expect(pids.length).toBeGreaterThan(0);
     expect(readdirSync(join(served.home, "hubs"))).toHaveLength(1);
     const slow = client.callTool({ name: "one__slow", arguments: { ms: 700 } });
-    await new Promise((done) => setTimeout(done, 200));
+    await eventually(() => served.audit().some((line) => line.includes('"one__slow"')), "the call");
     const code = await served.end("SIGTERM");
     expect(code).toBe(143);
     expect(JSON.stringify(await slow)).toContain("content");

@@ -288,7 +288,7 @@ describe("[skill-05d] thousands of skills", () => {
     expect((await place.runHere(["skill", "import", "skills", "--all"])).stderr).not.toContain("Reading");
   });
 
-  it("costs in line with their number", async () => {
+  it("costs in line with their number", { retry: 2 }, async () => {
     const cpu = async (count: number): Promise<number> => {
       const place = workspace();
       for (let number = 0; number < count; number++) skill(place, `group-${number % 7}/skill-${number}`);

@@ -97,6 +97,24 @@ describe("reading lists", () => {
     expect(warnings).toEqual([expect.stringMatching(/prompts\/list.*database is down/)]);
   });
 
+  it("[sound-14a] cuts what a server says at length of itself and of its faults", async () => {
+    const long = "x".repeat(1_000_000);
+    const initialize: Handlers[string] = ({ protocolVersion }) => ({
+      ...{ protocolVersion, capabilities: { prompts: {}, experimental: { long } } },
+      serverInfo: { name: long, version: long },
+    });
+    const list: Handlers[string] = () => Promise.reject(new RpcFailure(-32603, `begin ${long} end`));
+    const wire = new FakeWire("stdio", legacyHandlers({ handlers: { initialize, "prompts/list": list } }));
+    const { connection, warnings } = await connected(wire);
+    wire.answer(long, {});
+    await settle();
+    const info = connection.info();
+    expect(info.warnings).toEqual(warnings);
+    expect(warnings).toHaveLength(2);
+    expect(warnings[0]).toMatch(/^prompts\/list could not be read: begin x+\n\[\.\.\. cut here \.\.\.\]\nx+ end$/);
+    expect(JSON.stringify(info).length).toBeLessThan(20_000);
+  });
+
   it("keeps the resources that it knows where their lists fail", async () => {
     const failing = (): Promise<never> => Promise.reject(new RpcFailure(-32603, "database is down"));
     const handlers = { "resources/list": failing, "resources/templates/list": failing };
@@ -138,6 +156,25 @@ describe("reading lists", () => {
     const { warnings } = await connected(new FakeWire("stdio", legacyHandlers({ handlers })));
     expect(pages).toBe(1000);
     expect(warnings).toEqual([expect.stringContaining("1000 pages")]);
+  });
+
+  it("[sound-14a] keeps no more of the cursors of a list than of the list itself", async () => {
+    const long = "x".repeat(1024 * 1024);
+    let pages = 0;
+    const handlers: Handlers = { "tools/list": () => ({ tools: [], nextCursor: `${long}${pages++}` }) };
+    const { warnings } = await connected(new FakeWire("stdio", legacyHandlers({ handlers })));
+    expect(pages).toBe(16);
+    expect(warnings).toEqual([expect.stringContaining("a list may have 50000 entries and 16 MB")]);
+  });
+
+  it("[sound-14a] takes no more skills of a server than a list may have bytes", async () => {
+    const long = "x".repeat(1024 * 1024);
+    let pages = 0;
+    const list: Handlers[string] = () => ({ skills: [{ name: `s${pages++}`, long }], nextCursor: String(pages) });
+    const capabilities = { tools: {}, extensions: { "io.modelcontextprotocol/skills": {} } };
+    const handlers = legacyHandlers({ capabilities, handlers: { "skills/list": list } });
+    const { connection } = await connected(new FakeWire("stdio", handlers));
+    expect(await connection.skillOffer()?.list()).toHaveLength(15);
   });
 
   it("bounds the time for a list", async () => {

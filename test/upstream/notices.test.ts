@@ -107,6 +107,22 @@ describe.each(["legacy", "modern"] as const)("notifications on a request's own s
     expect(heard).toEqual(messages.map((message) => ["log", { message, callId: "call-1" }]));
   });
 
+  it("[sound-14a] that are nested as no one writes them are dropped, and those of the log cut", async () => {
+    const { connection, wire, heard, begin } = await connected("http", era);
+    const one = caller("call-1");
+    const id = await begin(one.context);
+    const nested = (depth: number): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+    const kinds = ["x-news", "resources/updated", "tasks/status"];
+    for (const kind of kinds) wire.notify(`notifications/${kind}`, { uri: "note:///a", x: nested(15_000) }, id);
+    wire.notify("notifications/message", { level: "error", data: nested(15_000) }, id);
+    expect(connection.info().warnings).toEqual(["Notifications nested more than 100 deep are dropped."]);
+    const message = { level: "error", data: "[cut: the message is nested too deeply]" };
+    expect(one.told).toEqual([["notifications/message", message]]);
+    wire.notify("notifications/x-news", { x: nested(50) }, id);
+    expect(one.told).toHaveLength(2);
+    expect(heard).toEqual([["log", { message, callId: "call-1" }]]);
+  });
+
   it("[sound-13b] whose kind is a text rather than a name are dropped: no guard reads it", async () => {
     const { connection, wire, heard, begin } = await connected("http", era);
     const one = caller("call-1");

@@ -103,17 +103,20 @@ export class ParkableCall {
     signal.addEventListener("abort", giveUp, { once: true });
     try {
       this.#outcome ??= start?.();
-      const asked = new Promise<undefined>((resolve) => {
-        // Not assigned where it is written: V8 allocates such a function in the old generation, which would hold the call.
-        const wake = (): void => resolve(undefined);
-        this.#wake = wake;
-        // Nothing new is asked if a retry left out what was asked before.
-        if (this.#questions.size > 0) resolve(undefined);
-      });
-      const ended = await Promise.race([this.#outcome, asked]);
-      if (ended !== undefined) return ended;
-      await this.#breath();
-      return this.#park();
+      for (;;) {
+        const asked = new Promise<undefined>((resolve) => {
+          // Not assigned where it is written: V8 allocates such a function in the old generation, which would hold the call.
+          const wake = (): void => resolve(undefined);
+          this.#wake = wake;
+          // Nothing new is asked if a retry left out what was asked before.
+          if (this.#questions.size > 0) resolve(undefined);
+        });
+        const ended = await Promise.race([this.#outcome, asked]);
+        if (ended !== undefined) return ended;
+        await this.#breath();
+        // A server may take back what it asked, or end the call without an answer to it.
+        if (this.#questions.size > 0) return this.#park();
+      }
     } finally {
       this.#wake = nothing;
       signal.removeEventListener("abort", giveUp);

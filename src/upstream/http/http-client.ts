@@ -223,14 +223,19 @@ function headText(method: string, { url, path, basic }: Target, headers: HttpReq
 function redirectTarget(status: number, location: string | undefined, from: URL, redirects: number): URL {
   const target = location === undefined ? null : URL.parse(location, from.href);
   // 307 and 308 keep method and body. Another origin must not get our credentials, nor the message.
-  const follow = (status === 307 || status === 308) && target?.origin === from.origin && redirects < MAX_REDIRECTS;
-  if (follow && target !== null) return target;
+  const follow = (status === 307 || status === 308) && redirects < MAX_REDIRECTS;
+  if (follow && target !== null && isSameOrigin(target, from)) return target;
   const where = target === null ? "nowhere" : displayAddress(target);
   const message = `${displayAddress(from)} redirects to ${where}, which is not followed (HTTP ${status})`;
   const hint = target === null ? undefined : "If you trust that address, use it as `url`.";
   // A redirect says that the request was not acted upon, unless it is to see the result elsewhere.
   if (status !== SEE_OTHER) throw notSent("server_unavailable", message, hint, { status });
   throw new ToolcribError("server_unavailable", message, { hint, details: { status, sent: true } });
+}
+
+/** With the protocol, because the origin of `blob:https://a.example/` is that of the address in it. */
+export function isSameOrigin(one: URL, other: URL): boolean {
+  return one.origin === other.origin && one.protocol === other.protocol;
 }
 
 /** The server closed a kept connection just as we used it. Nearly always it has not seen the request, but that is not certain. */

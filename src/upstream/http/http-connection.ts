@@ -46,6 +46,9 @@ const READ_BYTES = 64 * 1024;
 const MAX_UNREAD_BYTES = 64 * 1024;
 /** Of a body that is not used. */
 const MAX_DISCARDED_BYTES = 256 * 1024;
+const MAX_DISCARD_MS = 5000;
+/** Of one request. */
+const MAX_INTERIM_RESPONSES = 1000;
 /** As node:http has it. */
 const MAX_HEAD_BYTES = 16 * 1024;
 /** Of each origin; as many as node:http keeps. */
@@ -230,17 +233,23 @@ export class ResponseBody {
   }
 
   /**
-   * Reads it to its end without keeping it, so that its connection can be used again. One that is long is not worth it. Resolves when
-   * it is over.
+   * Reads it to its end without keeping it, so that its connection can be used again. One that is long, or takes long, is not worth
+   * it: a server could have one more connection open after each request. Resolves when it is over.
    */
   discard(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     let bytes = 0;
+    let late: NodeJS.Timeout | undefined;
     const onData = (chunk: Buffer): void => {
       bytes += chunk.length;
       if (bytes > MAX_DISCARDED_BYTES) this.destroy();
     };
-    this.read({ onData, onEnd: resolve, onCut: () => resolve() });
+    const onOver = (): void => {
+      clearTimeout(late);
+      resolve();
+    };
+    this.read({ onData, onEnd: onOver, onCut: onOver });
+    if (this.#ended === undefined) late = setTimeout(() => this.destroy(), MAX_DISCARD_MS).unref();
     return promise;
   }
 
@@ -306,6 +315,7 @@ export class ResponseParser {
   /** Bytes of the body, or of its current chunk. */
   #left = 0;
   #trailerBytes = 0;
+  #interim = 0;
   #isKept = false;
   /** Of the chunks in what is being read, moved together: a server may send a body in a chunk for each byte. */
   #data: Buffer | undefined;
@@ -436,7 +446,10 @@ export class ResponseParser {
     // Something else is spoken from here on, which was not asked for.
     if (status === 101) throw new MalformedResponse("the server switched to another protocol");
     // The response itself comes later.
-    if (status < 200) return false;
+    if (status < 200) {
+      if ((this.#interim += 1) > MAX_INTERIM_RESPONSES) throw new MalformedResponse("the response never comes");
+      return false;
+    }
     const connection = headers["connection"]?.toLowerCase();
     this.#isKept = minor === "1" ? connection?.includes("close") !== true : connection?.includes("keep-alive") === true;
     const hasBody = status !== 204 && status !== 304;
@@ -461,7 +474,7 @@ export class ResponseParser {
   #end(isLast: boolean): void {
     this.#giveData();
     this.#step = "head";
-    this.#trailerBytes = 0;
+    this.#trailerBytes = this.#interim = 0;
     this.#handlers.onEnd(this.#isKept && isLast);
   }
 }

@@ -21,6 +21,7 @@ import {
   HttpClient,
   type HttpResponse,
   type HttpWireOptions,
+  isSameOrigin,
   MAX_MESSAGE_BYTES,
   DeliveryLimit,
 } from "./http-client.ts";
@@ -156,7 +157,7 @@ export class SseWire implements Wire {
 /** Our credentials go to the endpoint with every message, so it must be where the stream is. */
 function endpointFrom(data: string, stream: URL): URL {
   const endpoint = URL.parse(data.trim(), stream.href);
-  if (endpoint !== null && endpoint.origin === stream.origin) return endpoint;
+  if (endpoint !== null && isSameOrigin(endpoint, stream)) return endpoint;
   const where = endpoint === null ? "an address that is not a URL" : displayAddress(endpoint);
   throw notSent(
     "server_unavailable",

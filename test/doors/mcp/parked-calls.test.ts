@@ -119,6 +119,22 @@ describe("[gate-02a] a legacy server that asks a modern client in the middle of 
     expect(answer?.error).toMatchObject({ code: -32021, data: { requiredCapabilities: { sampling: {} } } });
   });
 
+  it("[gate-02a] does not park a call whose server took its question back", async () => {
+    const key = { caller: "ada", method: "tools/call", params: {} };
+    const round = { sink: { send: () => {} }, progressToken: undefined };
+    const call = new ParkableCall(new ParkedCalls(new FakeClock()), key, { owner: true }, { sampling: {} }, round);
+    const noLonger = new AbortController();
+    const answer = await call.run(new AbortController().signal, async () => {
+      await delay(0);
+      const question = call.client.sample?.({}, { server: "e", signal: noLonger.signal });
+      await delay(0);
+      noLonger.abort();
+      await expect(question).rejects.toMatchObject({ code: "cancelled" });
+      return ["answered"];
+    });
+    expect(answer).toEqual(["answered"]);
+  });
+
   it("does not take a question for roots for the reason why a call failed", async () => {
     const key = { caller: "ada", method: "resources/read", params: { uri: "none://such" } };
     const call = new ParkableCall(

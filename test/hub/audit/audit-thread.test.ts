@@ -122,7 +122,7 @@ describe("[speed-02a] a record is written before what it tells of", () => {
 });
 
 describe("[speed-02b] the log is kept by a thread of its own", () => {
-  it("which takes it in, searches and verifies it, and leaves the event loop alone", async () => {
+  it("which takes it in, searches and verifies it, and leaves the event loop alone", { retry: 2 }, async () => {
     const place = new AuditPlace();
     for (let n = 0; n < 8; n += 1) {
       const log = place.log({ pid: DEAD_PID });

@@ -103,15 +103,18 @@ describe("a hub for many clients", () => {
   it("passes on what servers say of themselves, without secrets", async () => {
     const place = new ReloadPlace();
     const env = { ...process.env, THE_TOKEN: "s3cret-value-of-the-token" };
-    const entry = place.server("a", {}, { env: { TOKEN: "${THE_TOKEN}" } });
+    const entry = place.server("a", { resource: "x://1" }, { env: { TOKEN: "${THE_TOKEN}" } });
     const hub = await place.open({ mcpServers: { a: entry } }, { env });
     const notices: HubEvents["notice"][] = [];
+    const updates: HubEvents["resource-updated"][] = [];
     hub.on("notice", (notice) => notices.push(notice));
+    hub.on("resource-updated", (update) => updates.push(update));
     expect(await ask(hub, "a__who")).toContain("a ");
     place.touch("say");
     await vi.waitFor(() => expect(notices).toHaveLength(1), WAIT);
     expect(notices[0]).toMatchObject({ server: "a", method: "notifications/custom/said" });
-    expect(JSON.stringify(notices)).not.toContain("s3cret-value");
+    expect(updates).toMatchObject([{ uri: "x://1", params: { token: expect.any(String) } }]);
+    expect(JSON.stringify([notices, updates])).not.toContain("s3cret-value");
   });
 });
 

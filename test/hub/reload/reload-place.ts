@@ -57,7 +57,11 @@ createInterface({ input: process.stdin }).on("line", async (line) => {
   if (method === "notifications/roots/list_changed") writeFileSync(file(label + ".roots"), "");
   if (id !== undefined) send({ id, result: (await calls[method]?.(params)) ?? {} });
 }).on("close", () => process.exit());
-appears("say").then(() => send({ method: "notifications/custom/said", params: { token: process.env.TOKEN } }));
+appears("say").then(() => {
+  const params = { uri: resource, token: process.env.TOKEN };
+  if (resource) send({ method: "notifications/resources/updated", params });
+  send({ method: "notifications/custom/said", params });
+});
 `;
 
 export interface ServerOptions {

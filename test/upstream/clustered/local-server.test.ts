@@ -36,7 +36,7 @@ describe("[scale-09b] a server whose lease is lost is killed", () => {
     expect(await long).toMatchObject({ code: "server_unavailable" });
   });
 
-  it("at once, also while it is being closed", async () => {
+  it("at once, also while it is being closed", { retry: 2 }, async () => {
     const server = await start("misbehaving-server.mjs", "ignore-sigterm");
     const { pid } = JSON.parse(await call(server, "pids")) as { pid: number };
     const began = performance.now();

@@ -5,7 +5,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tls from "node:tls";
-import { afterEach, describe, expect, it, onTestFinished } from "vitest";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { HttpClient, type HttpRequest } from "../../../src/upstream/http/http-client.ts";
 import { ResponseParser } from "../../../src/upstream/http/http-connection.ts";
 import { readText } from "../../../src/upstream/http/response-body.ts";
@@ -106,6 +106,7 @@ describe("[spine-09f] the responses of a server over HTTP", () => {
       lines("HTTP/1.1 200 OK", "transfer-encoding: chunked", "", "1", "abc", ""),
     ],
     ["another protocol", lines("HTTP/1.1 101 Switching Protocols", "upgrade: x", "", "")],
+    ["interim responses without an end", "HTTP/1.1 102 Processing\r\n\r\n".repeat(2000)],
     ["a head without an end", `HTTP/1.1 200 OK\r\na: ${"x".repeat(20_000)}`],
     [
       "trailers without an end",
@@ -273,6 +274,20 @@ describe("requests over HTTP", () => {
     });
     const { body } = await newClient().request(post(url));
     void body.discard();
+    expect(await closed.promise).toBe("closed");
+  });
+
+  it("[spine-09h] leave no connection open for a body that nobody wants and that does not end", async () => {
+    const closed = Promise.withResolvers<string>();
+    const url = await raw((socket) => {
+      socket.on("end", () => closed.resolve("closed"));
+      socket.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc");
+    });
+    const { body } = await newClient().request(post(url));
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    void body.discard();
+    vi.advanceTimersByTime(60_000);
     expect(await closed.promise).toBe("closed");
   });
 

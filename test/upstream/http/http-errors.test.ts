@@ -208,6 +208,14 @@ describe("redirects", () => {
     expect(other.seen).toEqual([]);
   });
 
+  it("nor to this machine, by an address that has the server's origin without being HTTP", async () => {
+    const { url, seen } = await serve((one, response) =>
+      response.writeHead(307, { location: `blob:http://${one.headers.host}/mcp` }).end(),
+    );
+    expect(await get(url)).toMatchObject({ message: expect.stringContaining("which is not followed (HTTP 307)") });
+    expect(seen).toHaveLength(1);
+  });
+
   it.each([301, 302, 303])("does not follow %i, which would lose the body", async (status) => {
     const { url, seen } = await serve((_one, response) => response.writeHead(status, { location: "/new" }).end());
     expect(await get(url)).toMatchObject({ hint: expect.stringContaining("`url`") });

@@ -55,6 +55,14 @@ describe("SseWire", () => {
     },
   );
 
+  it("refuses an endpoint that has the stream's origin without being HTTP", async () => {
+    const { wire, seen } = await bench((one, response) => {
+      stream(response).write(`event: endpoint\ndata: blob:http://${one.headers.host}/messages\n\n`);
+    });
+    await expect(wire.open(never)).rejects.toThrow("another origin");
+    expect(seen).toHaveLength(1);
+  });
+
   it("is lost, once, when the stream ends", async () => {
     const { answer, streams } = oldServer();
     const { wire, heard } = await bench(answer);

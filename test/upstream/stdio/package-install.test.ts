@@ -141,18 +141,22 @@ describe.skipIf(noNpx).concurrent("the first run of a package", () => {
 });
 
 describe.skipIf(noNpx)("a registry that npm cannot use", () => {
-  it("[counter-08f] nothing listens: the server fails at once, in npm's words, and may heal", async () => {
-    const url = `http://127.0.0.1:${await closedPort()}/`;
-    const { info, ms } = await start({ npm_config_registry: url }, { restart: { max: 1, initialDelay: 60_000 } });
-    expect(info()).toMatchObject({ state: "restarting", problem: "registry_unreachable" });
-    expect(info().lastError).toContain(`npm could not install ${NAME}: it cannot reach its registry.`);
-    expect(info().lastError).toContain("ECONNREFUSED");
-    expect(info().hint).toContain("HTTPS_PROXY, the proxy, is not set");
-    expect(info().hint).toContain("heck npm_config_registry");
-    expect(ms).toBeLessThan(9000);
-  });
+  it(
+    "[counter-08f] nothing listens: the server fails at once, in npm's words, and may heal",
+    { retry: 2 },
+    async () => {
+      const url = `http://127.0.0.1:${await closedPort()}/`;
+      const { info, ms } = await start({ npm_config_registry: url }, { restart: { max: 1, initialDelay: 60_000 } });
+      expect(info()).toMatchObject({ state: "restarting", problem: "registry_unreachable" });
+      expect(info().lastError).toContain(`npm could not install ${NAME}: it cannot reach its registry.`);
+      expect(info().lastError).toContain("ECONNREFUSED");
+      expect(info().hint).toContain("HTTPS_PROXY, the proxy, is not set");
+      expect(info().hint).toContain("heck npm_config_registry");
+      expect(ms).toBeLessThan(9000);
+    },
+  );
 
-  it("[counter-08f] a proxy that does not answer is named, without its password", async () => {
+  it("[counter-08f] a proxy that does not answer is named, without its password", { retry: 2 }, async () => {
     const url = await registry();
     const proxy = `http://user:Zebra-Lantern-77@127.0.0.1:${await closedPort()}`;
     const { info, ms, hub } = await start({ npm_config_registry: url, HTTP_PROXY: proxy, http_proxy: proxy });
