@@ -77,8 +77,15 @@ export function systemErrorCode(error: unknown): string | undefined {
 /** Any thrown value as a ToolcribError; an unexpected one becomes `internal` without its stack. */
 export function asToolcribError(thrown: unknown): ToolcribError {
   if (thrown instanceof ToolcribError) return thrown;
+  if (thrown instanceof RangeError && thrown.message.includes("call stack")) return tooDeep(thrown);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new ToolcribError("internal", message, { cause: thrown });
+}
+
+/** V8's own words would say nothing to whoever sent the value; where it has no bound of its own, the stack is the bound. */
+function tooDeep(cause: RangeError): ToolcribError {
+  const hint = "Use fewer objects and lists inside each other.";
+  return new ToolcribError("too_large", "The arguments or the result are nested too deeply.", { hint, cause });
 }
 
 /** With its period, for a message that another sentence follows. */

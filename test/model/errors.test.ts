@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { type ErrorObject, errorText, errorTextForModel } from "../../src/model/errors.ts";
+import { asToolcribError, type ErrorObject, errorText, errorTextForModel } from "../../src/model/errors.ts";
 
 it.each<[ErrorObject, string]>([
   [
@@ -17,4 +17,17 @@ it.each<[ErrorObject, string]>([
 ])("[agent-05a] a model does not read what only people are to do: %j", (error, forModel) => {
   expect(errorTextForModel(error)).toBe(forModel);
   expect(errorText(error)).toBe(`${error.code}: ${error.message} ${error.hint}`);
+});
+
+it("says of a value that is nested too deeply for the stack that it is", () => {
+  let deep: unknown = "end";
+  for (let depth = 0; depth < 200_000; depth += 1) deep = [deep];
+  let thrown: unknown;
+  try {
+    JSON.stringify(deep);
+  } catch (error) {
+    thrown = error;
+  }
+  expect(asToolcribError(thrown)).toMatchObject({ code: "too_large", message: expect.stringContaining("too deeply") });
+  expect(asToolcribError(new RangeError("Invalid array length"))).toMatchObject({ code: "internal" });
 });
