@@ -20,6 +20,20 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+/** A copy in which every text is changed; keys are not texts. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
+}
+
+/** Those of a value that are text, in their order. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
 /**
  * JSON text that is the same for equal values: keys sorted by code unit, no spaces, `undefined` left out.
  * Recursive: the caller bounds the depth. A value that JSON cannot carry (bigint) throws.
