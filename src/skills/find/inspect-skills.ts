@@ -22,12 +22,13 @@ export interface Candidate extends ScannedSkill {
   readonly missing: MissingNeeds;
 }
 
-/** One that could not be read at all. */
+/** One that could not be read at all, or not be put into the registry. */
 export interface UnreadableSkill {
   /** The folder. */
   readonly path: string;
   /** The folder's. */
   readonly name: string;
+  /** Of the error table. */
   readonly code: string;
   readonly message: string;
 }
