@@ -123,7 +123,7 @@ export class SingleFlight<Key, Value> {
 }
 
 /** Runs tasks one after another, in the order in which they came. One that fails does not stop the next. */
-export class Turns {
+export class Queue {
   #last: Promise<unknown> = Promise.resolve();
 
   run<Value>(task: () => Promise<Value>): Promise<Value> {

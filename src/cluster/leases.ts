@@ -19,7 +19,7 @@
  * held until its holder renews it. Whoever acts in the name of a lease outside of this process passes its term along, so that
  * what was begun under an old term is refused.
  */
-import { Turns } from "../base/async.ts";
+import { Queue } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -184,7 +184,7 @@ class HeldLease implements Lease {
   #cancelEnd: () => void;
   #cancelRenewal: () => void;
   /** One write at a time, because each needs the revision of the one before. */
-  readonly #turns = new Turns();
+  readonly #queue = new Queue();
 
   constructor(options: HeldLeaseOptions) {
     this.#options = options;
@@ -214,7 +214,7 @@ class HeldLease implements Lease {
   }
 
   async setValue(value: JsonObject): Promise<void> {
-    await this.#turns.run(async () => {
+    await this.#queue.run(async () => {
       if (!this.holds) throw lostError(this.key);
       this.#value = value;
       this.#options.onChange();
@@ -227,7 +227,7 @@ class HeldLease implements Lease {
     this.end();
     if (!wasHeld) return;
     // If NATS does not answer, it runs out.
-    await this.#turns.run(() => this.#options.bucket.remove(this.key, this.#revision)).catch(() => {});
+    await this.#queue.run(() => this.#options.bucket.remove(this.key, this.#revision)).catch(() => {});
   }
 
   /** From now on nothing is done in its name. */
@@ -252,7 +252,7 @@ class HeldLease implements Lease {
   }
 
   #renewAfter(ms: number): () => void {
-    return this.#options.clock.after(ms, () => void this.#turns.run(() => this.#renew()));
+    return this.#options.clock.after(ms, () => void this.#queue.run(() => this.#renew()));
   }
 
   async #renew(): Promise<void> {

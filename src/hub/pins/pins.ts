@@ -1,6 +1,6 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
 import { isDeepStrictEqual } from "node:util";
-import { Turns } from "../../base/async.ts";
+import { Queue } from "../../base/async.ts";
 import { fingerprint } from "../../base/fingerprint.ts";
 import {
   changedVerdict,
@@ -89,7 +89,7 @@ export class Pins {
   #saveNow = (): void => {};
   #saveFailed = false;
   /** One reading or writing at a time. */
-  readonly #turns = new Turns();
+  readonly #queue = new Queue();
   #stopWatching = (): void => {};
   #isClosed = false;
 
@@ -328,7 +328,7 @@ export class Pins {
   /** A missing file forgets nothing. Otherwise removing it would approve everything. */
   async #load(): Promise<void> {
     try {
-      const { pins, before: known, isRestored } = await this.#turns.run(() => this.#storage.read());
+      const { pins, before: known, isRestored } = await this.#queue.run(() => this.#storage.read());
       const before = this.#isLoaded ? this.#table : (known ?? this.#table);
       this.#isLoaded = true;
       if (pins === undefined) return this.#restore();
@@ -371,7 +371,7 @@ export class Pins {
   }
 
   async #update(change: (table: PinTable) => PinTable, isNeeded?: (server: string) => boolean): Promise<UpdatedPins> {
-    const updated = await this.#turns.run(() =>
+    const updated = await this.#queue.run(() =>
       this.#storage.update((found) => change(found ?? this.#table), isNeeded),
     );
     if (updated.isRestored) this.#tellRestored(this.#table);

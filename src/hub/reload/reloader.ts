@@ -1,7 +1,7 @@
 /** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { Turns } from "../../base/async.ts";
+import { Queue } from "../../base/async.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Config } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -53,7 +53,7 @@ export class Reloader {
   #warnedNames: ReadonlySet<string> = new Set();
   /** Warnings that were given, so that a config that is read again does not repeat them. */
   #warnedTrust: ReadonlySet<string> = new Set();
-  readonly #turns = new Turns();
+  readonly #queue = new Queue();
   #closed = false;
 
   constructor(options: ReloaderOptions) {
@@ -188,7 +188,7 @@ export class Reloader {
 
   /** Reloads run one after another, but do not wait for the servers of the one before. */
   #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
-    return this.#turns.run(() => {
+    return this.#queue.run(() => {
       this.#refuseIfClosed();
       return task();
     });
