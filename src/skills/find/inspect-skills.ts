@@ -119,10 +119,13 @@ async function readAll(dirs: readonly string[], onProgress: (done: number) => vo
     dirs.slice(index * SKILLS_PER_MESSAGE, (index + 1) * SKILLS_PER_MESSAGE),
   );
   const threads = new ThreadPool({ most: MAX_THREADS, start: startThread });
+  let failures = 0;
   try {
     const read = await mapLimit(groups, MAX_THREADS, async (group) => {
-      // A group that a thread has too little memory for, or without a thread, is read here.
-      const looked = await threads.call<Looked[]>("read", group).catch(() => mapLimit(group, 1, readOrReport));
+      let looked: Looked[] | undefined;
+      // Each failure costs the start of a thread: after a few, such as where no thread can be had, the rest is read here.
+      if (failures < MAX_THREADS) looked = await threads.call<Looked[]>("read", group).catch(() => void failures++);
+      looked ??= await mapLimit(group, 1, readOrReport);
       onProgress((done += group.length));
       return looked;
     });
