@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { Queue } from "../base/async.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Hub } from "../hub/hub.ts";
 import { describeBlock, isContentBlock, textBlock, truncateMiddle } from "../model/content.ts";
@@ -30,7 +31,7 @@ export class Conversation {
   /** Number of stored messages, including those that could not be read. */
   #length: number;
   #isKept: boolean;
-  #writing: Promise<unknown> = Promise.resolve();
+  readonly #queue = new Queue();
 
   /** Called by `Conversations`. `stored` is undefined for a new one, which is stored from its first message or fact on. */
   constructor(kept: StoredConversations, clock: Clock, begun: StoredConversation, stored?: readonly JsonObject[]) {
@@ -123,11 +124,9 @@ export class Conversation {
   }
 
   #inTurn(write: () => Promise<void>): Promise<void> {
-    const written = this.#writing.then(write).catch((thrown: unknown) => {
+    return this.#queue.run(write).catch((thrown: unknown) => {
       throw saveError(thrown);
     });
-    this.#writing = written.catch(() => {});
-    return written;
   }
 }
 

@@ -122,6 +122,17 @@ export class SingleFlight<Key, Value> {
   }
 }
 
+/** Runs tasks one after another, in the order in which they came. One that fails does not stop the next. */
+export class Queue {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<Value>(task: () => Promise<Value>): Promise<Value> {
+    const done = this.#last.then(task);
+    this.#last = done.catch(() => undefined);
+    return done;
+  }
+}
+
 /** Like `Promise.all(items.map(task))`, with at most `limit` tasks at a time: open files and processes are limited. */
 export async function mapLimit<Item, Result>(
   items: readonly Item[],

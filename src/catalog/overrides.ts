@@ -5,7 +5,7 @@
 import { fingerprint } from "../base/fingerprint.ts";
 import type { ShapeLayer, ToolCapability } from "../model/capability.ts";
 import { ToolcribError } from "../model/errors.ts";
-import { canonicalJson, isJsonObject, type JsonObject } from "../model/json.ts";
+import { canonicalJson, isJsonObject, type JsonObject, referencedIn } from "../model/json.ts";
 import type { Result, ToolAnnotations, ToolDefinition } from "../model/protocol.ts";
 import type { Overrides, ToolOverride } from "../model/server-spec.ts";
 import { foldKey } from "../policy/argument-values.ts";
@@ -400,22 +400,11 @@ function withRootProperties(schema: JsonObject): JsonObject {
   let root = schema;
   for (let depth = 0; depth < MAX_DEPTH && typeof root["$ref"] === "string"; depth++) {
     const { $ref, ...rest } = root;
-    const found = localReference(schema, $ref);
-    if (found === undefined) break;
+    const found = typeof $ref === "string" ? referencedIn(schema, $ref) : undefined;
+    if (!isJsonObject(found)) break;
     root = { ...found, ...rest };
   }
   return root;
-}
-
-function localReference(root: JsonObject, reference: unknown): JsonObject | undefined {
-  if (typeof reference !== "string" || !reference.startsWith("#")) return undefined;
-  const steps = reference.slice(1).split("/").slice(1);
-  let found: unknown = root;
-  for (const step of steps) {
-    const key = step.replaceAll("~1", "/").replaceAll("~0", "~");
-    found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
-  }
-  return isJsonObject(found) ? found : undefined;
 }
 
 /** Changes a schema and those inside it that are about the same object. */
@@ -516,8 +505,8 @@ function couldHold(schema: unknown, value: unknown, root: JsonObject, depth = 0)
   if (typeof value === "number" && typeof minimum === "number" && value < minimum) return false;
   if (typeof value === "number" && typeof maximum === "number" && value > maximum) return false;
   if (typeof schema["$ref"] === "string") {
-    const found = localReference(root, schema["$ref"]);
-    if (found !== undefined && !inner(found)) return false;
+    const found = referencedIn(root, schema["$ref"]);
+    if (isJsonObject(found) && !inner(found)) return false;
   }
   if (Array.isArray(allOf) && !allOf.every(inner)) return false;
   return [anyOf, oneOf].every((list) => !Array.isArray(list) || list.some(inner));

@@ -1,5 +1,5 @@
 /** The part of JSON Schema that typing arguments needs. Servers use all drafts, so nothing here is strict. */
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, referencedIn } from "../model/json.ts";
 import { type Column, firstLine } from "./table.ts";
 
 export type SchemaType = "string" | "number" | "integer" | "boolean" | "null" | "array" | "object";
@@ -58,18 +58,8 @@ function follow(at: SchemaNode, depth: number): JsonObject {
   const reference = at.schema["$ref"];
   if (typeof reference !== "string" || depth > MAX_SCHEMA_DEPTH) return at.schema;
   const { $ref: _ref, ...beside } = at.schema;
-  const target = lookUp(at.root, reference);
-  return target === undefined ? beside : { ...follow({ schema: target, root: at.root }, depth + 1), ...beside };
-}
-
-function lookUp(root: JsonObject, reference: string): JsonObject | undefined {
-  if (!reference.startsWith("#")) return undefined;
-  let at: unknown = root;
-  for (const part of reference.slice(1).split("/").slice(1)) {
-    const key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
-    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : Array.isArray(at) ? at[Number(key)] : undefined;
-  }
-  return isJsonObject(at) ? at : undefined;
+  const target = referencedIn(at.root, reference);
+  return !isJsonObject(target) ? beside : { ...follow({ schema: target, root: at.root }, depth + 1), ...beside };
 }
 
 /** The types that a simple schema allows; empty for anything. */

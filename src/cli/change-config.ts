@@ -21,10 +21,7 @@ export async function changeConfig(
   if (planned.diffs.length === 0) out.line("Nothing to change.");
   for (const { where, lines } of planned.diffs) {
     out.line(out.paint("bold", where));
-    for (const line of lines) {
-      const color = line.startsWith("+") ? "green" : line.startsWith("-") ? "red" : undefined;
-      out.line(color === undefined ? line : out.paint(color, line));
-    }
+    for (const line of lines) out.line(out.paintChange(line));
   }
   for (const { role, counts } of planned.effect.roles) {
     out.line(`${role === null ? "Without a role" : `Role ${role}`}: ${effectText(counts)}.`);

@@ -1,12 +1,11 @@
 /** The config files of agent clients: finding, showing and changing them. */
 import { nearMatches } from "../base/near-matches.ts";
-import type { AgentClient, ClientEnvironment, ClientFile, ClientScope } from "../clients/agent-client.ts";
+import type { AgentClient, ClientEnvironment, ClientScope } from "../clients/agent-client.ts";
 import { clientById, CLIENTS } from "../clients/clients.ts";
 import { localClientEnvironment } from "../config/find-config.ts";
 import { jsonScalars } from "../files/edit/json-edit.ts";
 import { tomlScalars } from "../files/edit/toml-edit.ts";
 import { yamlScalars } from "../files/edit/yaml-edit.ts";
-import { fileToWrite } from "../hub/clients/client-files.ts";
 import { ToolcribError } from "../model/errors.ts";
 import type { Invocation } from "./command.ts";
 import { showDiff } from "./config-target.ts";
@@ -37,15 +36,6 @@ export function clientScope({ flags }: Invocation): ClientScope {
   const scope = flags.text("scope") ?? "user";
   if (scope === "user" || scope === "project") return scope;
   throw new ToolcribError("invalid_arguments", "--scope must be user or project.");
-}
-
-export function fileToWriteFor(client: AgentClient, scope: ClientScope, place: ClientEnvironment): ClientFile {
-  const file = fileToWrite(client, scope, place);
-  if (file !== undefined) return file;
-  const other = scope === "user" ? "project" : "user";
-  throw new ToolcribError("invalid_arguments", `${client.name} has no ${scope} file for MCP servers.`, {
-    hint: `Use --scope ${other}.`,
-  });
 }
 
 interface Change {

@@ -134,6 +134,14 @@ export class Flags {
   }
 }
 
+/** Those of a text with commas. */
+export function splitNames(text = ""): string[] {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+}
+
 export function exitCodeOf(code: ErrorCode): number {
   return ERROR_TABLE[code].exit;
 }

@@ -104,8 +104,7 @@ export function showDiff(
     return;
   }
   out.line(out.paint("bold", file));
-  for (const line of diff)
-    out.line(line.startsWith("+") ? out.paint("green", line) : line.startsWith("-") ? out.paint("red", line) : line);
+  for (const line of diff) out.line(out.paintChange(line));
 }
 
 /** Masks a credential in a single line of JSON. */

@@ -18,6 +18,7 @@ export type Sink = Writable & { readonly isTTY?: boolean; readonly columns?: num
 
 const STYLES = ["bold", "dim", "red", "green", "yellow", "cyan"] as const;
 type Style = (typeof STYLES)[number];
+const CHANGE_STYLES: Readonly<Record<string, Style>> = { "+": "green", "-": "red", "!": "yellow" };
 
 const CLEAR_LINE = "\r\u001b[K";
 const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
@@ -209,6 +210,12 @@ export class Output {
   paint(style: Style, text: string): string {
     if (this.#isPlain(this.#stdout)) return text;
     return `${this.#mark}${STYLES.indexOf(style)}>${text}${this.#mark}/>`;
+  }
+
+  /** A line of a diff, in the colour of its first character. */
+  paintChange(line: string): string {
+    const style = CHANGE_STYLES[line.charAt(0)];
+    return style === undefined ? line : this.paint(style, line);
   }
 
   /** Resolves when everything is written; `process.exit` would cut off a pipe. */

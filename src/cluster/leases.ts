@@ -19,6 +19,7 @@
  * held until its holder renews it. Whoever acts in the name of a lease outside of this process passes its term along, so that
  * what was begun under an old term is refused.
  */
+import { Queue } from "../base/async.ts";
 import type { Clock } from "../base/clock.ts";
 import { Emitter } from "../base/emitter.ts";
 import { ToolcribError } from "../model/errors.ts";
@@ -183,7 +184,7 @@ class HeldLease implements Lease {
   #cancelEnd: () => void;
   #cancelRenewal: () => void;
   /** One write at a time, because each needs the revision of the one before. */
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #queue = new Queue();
 
   constructor(options: HeldLeaseOptions) {
     this.#options = options;
@@ -213,7 +214,7 @@ class HeldLease implements Lease {
   }
 
   async setValue(value: JsonObject): Promise<void> {
-    await this.#inTurn(async () => {
+    await this.#queue.run(async () => {
       if (!this.holds) throw lostError(this.key);
       this.#value = value;
       this.#options.onChange();
@@ -226,7 +227,7 @@ class HeldLease implements Lease {
     this.end();
     if (!wasHeld) return;
     // If NATS does not answer, it runs out.
-    await this.#inTurn(() => this.#options.bucket.remove(this.key, this.#revision)).catch(() => {});
+    await this.#queue.run(() => this.#options.bucket.remove(this.key, this.#revision)).catch(() => {});
   }
 
   /** From now on nothing is done in its name. */
@@ -251,7 +252,7 @@ class HeldLease implements Lease {
   }
 
   #renewAfter(ms: number): () => void {
-    return this.#options.clock.after(ms, () => void this.#inTurn(() => this.#renew()));
+    return this.#options.clock.after(ms, () => void this.#queue.run(() => this.#renew()));
   }
 
   async #renew(): Promise<void> {
@@ -291,12 +292,6 @@ class HeldLease implements Lease {
     if (found?.value["holder"] !== this.holder || found.value["term"] !== this.term) return false;
     this.#revision = found.revision;
     return true;
-  }
-
-  async #inTurn<Result>(act: () => Promise<Result>): Promise<Result> {
-    const turn = this.#turn.then(act, act);
-    this.#turn = turn.catch(() => {});
-    return await turn;
   }
 }
 

@@ -37,12 +37,12 @@ export function duplicateServer(id: string, file: string, earlierFile: string): 
 export type ConfigPath = readonly (string | number)[];
 
 /** `mcpServers.files.args[0]`; a key that is not a plain word is quoted: `mcpServers["my server"]`. */
-export function formatPath(path: ConfigPath): string {
+export function formatPath(path: ConfigPath, quote: (key: string) => string = JSON.stringify): string {
   let text = "";
   for (const step of path) {
     if (typeof step === "number") text += `[${step}]`;
     else if (/^[A-Za-z_$][\w$-]*$/.test(step)) text += text === "" ? step : `.${step}`;
-    else text += `[${JSON.stringify(step)}]`;
+    else text += `[${quote(step)}]`;
   }
   return text;
 }

@@ -47,14 +47,8 @@ export async function addServer(
 }
 
 /** The text of the file with the server in it; `before` is null where there is no file. Writes nothing. */
-export function textWithServer(
-  file: string,
-  before: string | null,
-  id: string,
-  entry: ServerEntryInput,
-  options: Omit<AddOptions, "dryRun"> = {},
-): string {
-  return plan(file, before, additionOf(file, id, entry, options)).after;
+export function textWithServer(file: string, before: string | null, id: string, entry: ServerEntryInput): string {
+  return plan(file, before, additionOf(file, id, entry, {})).after;
 }
 
 function additionOf(

@@ -1,6 +1,6 @@
 /** The variables that editors expand in server entries, as Toolcrib's references or as the text they stand for. */
 import { basename, sep } from "node:path";
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, mapTexts } from "../model/json.ts";
 import type { ConfigPath } from "./config-document.ts";
 
 interface Variables {
@@ -33,15 +33,9 @@ const EXPANDED = [
 /** Replaces variables in the keys of an entry that programs expand; the rest stays as it is. */
 export function expandVariables(entry: JsonObject, variables: Variables): JsonObject {
   const expanded: JsonObject = { ...entry };
-  for (const key of EXPANDED) if (Object.hasOwn(entry, key)) expanded[key] = expandAll(entry[key], variables);
+  const expand = (text: string): string => expandText(text, variables);
+  for (const key of EXPANDED) if (Object.hasOwn(entry, key)) expanded[key] = mapTexts(entry[key], expand);
   return expanded;
-}
-
-function expandAll(value: unknown, variables: Variables): unknown {
-  if (typeof value === "string") return expandText(value, variables);
-  if (Array.isArray(value)) return value.map((item) => expandAll(item, variables));
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, expandAll(item, variables)]));
 }
 
 function expandText(text: string, variables: Variables): string {

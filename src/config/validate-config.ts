@@ -1,7 +1,7 @@
 /** Validates a value with a zod schema and describes what is wrong in plain words, with its line. */
 import type { z } from "zod";
 import { findNearest } from "../base/near-matches.ts";
-import { isJsonObject } from "../model/json.ts";
+import { isJsonObject, valueAt } from "../model/json.ts";
 import type { Diagnostic } from "../model/loaded-config.ts";
 import { maskTokens } from "../secrets/mask.ts";
 import type { ConfigDocument, ConfigPath } from "./config-document.ts";
@@ -85,15 +85,6 @@ function canShow(path: ConfigPath): boolean {
   if (path.at(-2) === "mcpServers") return false;
   const isKindOfLogin = path.at(-2) === "auth" && path.at(-1) === "type";
   return isKindOfLogin || !path.some((step) => typeof step === "string" && SECRET_PLACES.has(step));
-}
-
-function valueAt(value: unknown, path: ConfigPath): unknown {
-  let here = value;
-  for (const step of path) {
-    if (typeof step === "number") here = Array.isArray(here) ? here[step] : undefined;
-    else here = isJsonObject(here) && Object.hasOwn(here, step) ? here[step] : undefined;
-  }
-  return here;
 }
 
 /** Keys of other programs' files that people carry over, and what they are called here. */

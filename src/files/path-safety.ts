@@ -58,9 +58,9 @@ export function assertSafeHome(home: string, env: NodeJS.ProcessEnv): void {
 }
 
 /** The same of one file that people share, such as a lock file beside a config: its group may write to it. */
-export function assertSafeFile(file: string, env: NodeJS.ProcessEnv = process.env): void {
+export function assertSafeFile(file: string): void {
   const user = process.geteuid?.();
-  if (user !== undefined) assertSafe(file, { user, env, isShared: true });
+  if (user !== undefined) assertSafe(file, { user, env: process.env, isShared: true });
 }
 
 interface SafetyCheck {

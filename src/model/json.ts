@@ -20,6 +20,49 @@ export function parseJsonObject(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
+/** A copy in which every text is changed; keys are not texts. */
+export function mapTexts(value: unknown, change: (text: string) => string): unknown {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) return value.map((item) => mapTexts(item, change));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, mapTexts(item, change)]));
+}
+
+/** Those of a value that are text, in their order. */
+export function textsIn(value: unknown): string[] {
+  if (typeof value === "string") return [value];
+  return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];
+}
+
+/** The value at a path; undefined where there is nothing. Own keys alone count, and in lists only indexes. */
+export function valueAt(value: unknown, path: readonly (string | number)[]): unknown {
+  let here = value;
+  for (const step of path) {
+    if (Array.isArray(here)) here = step === "" ? undefined : here[Number(step)];
+    else here = isJsonObject(here) && Object.hasOwn(here, step) ? here[step] : undefined;
+  }
+  return here;
+}
+
+/** The keys and indexes that a JSON Pointer names, such as `/files/0`. */
+export function pointerSteps(pointer: string, decode = (step: string): string => step): string[] {
+  const steps = pointer.split("/").slice(1);
+  return steps.map((step) => decode(step).replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+/** The place in the same document that a `$ref` leads to: `#`, or `#` and a JSON Pointer, with escapes as in any URI. */
+export function referencedIn(document: unknown, reference: string): unknown {
+  return /^#(?:\/|$)/.test(reference) ? valueAt(document, pointerSteps(reference, unescapedStep)) : undefined;
+}
+
+function unescapedStep(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
+
 /**
  * JSON text that is the same for equal values: keys sorted by code unit, no spaces, `undefined` left out.
  * Recursive: the caller bounds the depth. A value that JSON cannot carry (bigint) throws.

@@ -5,7 +5,7 @@
  * Where something cannot be said, the copy allows more than the original, never less. That is why a constraint which
  * would turn "more" into "less" (`not`, `oneOf`, `if`, `unevaluated…`) gives way when something inside it was widened.
  */
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, pointerSteps } from "../model/json.ts";
 import {
   ANNOTATIONS,
   BOOLEAN_KEYWORDS,
@@ -461,8 +461,7 @@ class SchemaReferences {
 function followPointer(pointer: string, document: JsonObject): Target | undefined {
   let here: unknown = document;
   let base = document;
-  for (const step of pointer.split("/").slice(1)) {
-    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
+  for (const name of pointerSteps(pointer)) {
     if (typeof here !== "object" || here === null || !Object.hasOwn(here, name)) return undefined;
     // Own keys only, of objects and arrays alike.
     here = (here as JsonObject)[name];

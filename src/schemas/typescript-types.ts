@@ -1,6 +1,6 @@
 /** TypeScript types for the JSON Schema of a tool. What the language cannot say is left wider, never narrower. */
 import { escapeJson, showHidden } from "../base/visible-text.ts";
-import { isJsonObject } from "../model/json.ts";
+import { isJsonObject, referencedIn } from "../model/json.ts";
 
 /** A schema may nest without end. */
 const MAX_DEPTH = 40;
@@ -83,7 +83,7 @@ export function typeScriptType(schema: unknown, name: string): TypeScriptType {
   const referenced = (reference: string, depth: number): string => {
     const known = names.get(reference);
     if (known !== undefined) return known;
-    const target = reference === "#" ? schema : targetOf(schema, reference);
+    const target = referencedIn(schema, reference);
     if (target === undefined || depth > MAX_DEPTH) return "unknown";
     const own = uniqueName(`${name}${pascalCase(reference.split("/").at(-1) ?? "")}`, new Set(names.values()));
     // Before its type, which may refer to itself.
@@ -106,26 +106,6 @@ function indented(type: string): string {
       return shown;
     })
     .join("\n");
-}
-
-/** `#/$defs/node`, within the same schema only. */
-function targetOf(schema: unknown, reference: string): unknown {
-  if (!reference.startsWith("#/")) return undefined;
-  let at: unknown = schema;
-  for (const step of reference.slice(2).split("/")) {
-    const key = decodeStep(step);
-    if (Array.isArray(at)) at = at[Number(key)];
-    else at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }
-  return at;
-}
-
-function decodeStep(step: string): string {
-  try {
-    return decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
-  } catch {
-    return step;
-  }
 }
 
 function literal(value: unknown): string {

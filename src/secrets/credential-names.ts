@@ -38,6 +38,11 @@ export function isCredentialName(name: string): boolean {
   return words.some((word) => CREDENTIAL_WORDS.has(word) || CREDENTIAL_SUFFIX.test(word));
 }
 
+/** That of `postgres://me:password@host/db`, anywhere in a text; empty if there is none. */
+export function passwordIn(text: string): string {
+  return /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i.exec(text)?.[1] ?? "";
+}
+
 /** Is this value written out, where a reference should be? Switches such as `true` or `0` are not credentials. */
 export function isPlainText(value: string): boolean {
   const text = value.trim();

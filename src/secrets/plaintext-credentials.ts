@@ -1,5 +1,5 @@
 /** Finds secrets that are written out in a server's entry, where a reference should be. */
-import { isJsonObject, type JsonObject } from "../model/json.ts";
+import { isJsonObject, type JsonObject, valueAt } from "../model/json.ts";
 import { isPlainText, isCredentialName } from "./credential-names.ts";
 import { tryParseReferences } from "./secret-references.ts";
 import { maskTokens } from "./mask.ts";
@@ -58,7 +58,8 @@ function spanOf(entry: JsonObject, path: readonly (string | number)[], text: str
   if (isSecretPlace && isBesideReference(text, path[1])) return [0, text.length, "fixed"];
   const [list, index] = path;
   if (list === "args" && typeof index === "number") {
-    const span = argumentSpan(text, index === 0 ? undefined : textAt(entry, ["args", index - 1]));
+    const before = valueAt(entry, ["args", index - 1]);
+    const span = argumentSpan(text, typeof before === "string" ? before : undefined);
     if (span !== undefined) return span;
   }
   const hasDefault = parts.some(
@@ -137,15 +138,6 @@ function* stringsOf(
   else if (isJsonObject(value)) {
     for (const [key, item] of Object.entries(value)) yield* stringsOf(item, [...path, key]);
   }
-}
-
-function textAt(entry: JsonObject, path: readonly (string | number)[]): string | undefined {
-  let here: unknown = entry;
-  for (const step of path) {
-    if (Array.isArray(here) && typeof step === "number") here = here[step];
-    else here = isJsonObject(here) ? here[step] : undefined;
-  }
-  return typeof here === "string" ? here : undefined;
 }
 
 function withText(value: JsonObject, path: readonly (string | number)[], text: string): JsonObject {

@@ -86,11 +86,8 @@ export function platformName(name: string): string {
 const OPENCLAW_DEFAULTS = new Set(["browser.enabled", "browser.evaluateEnabled"]);
 
 /** The machine of this process. OpenClaw's config is read once, when it is first needed; its values never leave this file. */
-export function thisMachine(
-  env: NodeJS.ProcessEnv,
-  servers: readonly ServerSpec[] = [],
-  platform: NodeJS.Platform = process.platform,
-): Machine {
+export function thisMachine(env: NodeJS.ProcessEnv, servers: readonly ServerSpec[] = []): Machine {
+  const { platform } = process;
   let config: { readonly value: unknown } | undefined;
   return {
     platform,

@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import type { Ajv, ErrorObject, ErrorObject as AjvError, Options } from "ajv";
 import type { Ajv2019 } from "ajv/dist/2019.js";
 import type { Ajv2020 } from "ajv/dist/2020.js";
-import type { JsonObject } from "../model/json.ts";
+import { type JsonObject, pointerSteps } from "../model/json.ts";
 
 /** A compiled schema. */
 export interface Validate {
@@ -181,10 +181,7 @@ function describeProblem(error: AjvError): string {
 /** `/files/0/name` as `files[0].name`. */
 function argumentPath(pointer: string): string {
   let path = "";
-  for (const step of pointer.split("/").slice(1)) {
-    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
-    path = /^\d+$/.test(name) ? `${path}[${name}]` : join(path, name);
-  }
+  for (const name of pointerSteps(pointer)) path = /^\d+$/.test(name) ? `${path}[${name}]` : join(path, name);
   return path;
 }
 

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
-import { withApiTables } from "../../scripts/api-tables.ts";
+import { withTables } from "../../scripts/doc-tables.ts";
 import { type Example, examplesIn } from "./markdown-examples.ts";
 import { type RanExamples, runExamples } from "./run-examples.ts";
 import { isAsShown } from "./shown-output.ts";
@@ -55,7 +55,7 @@ function isRun(example: Example | undefined): boolean {
 it("[oper-15b] the tables of docs/api.md are those of the contract", () => {
   const document = readFileSync(join(docs, "api.md"), "utf8");
   expect(document.match(/<!-- table: /g)).toHaveLength(4);
-  expect(document, "`npm run generate` writes them").toBe(withApiTables(document));
+  expect(document, "`npm run generate` writes them").toBe(withTables(document));
 });
 
 it("[oper-15b] a block without a mark, or with one that nobody knows, is found", () => {

@@ -15,7 +15,7 @@ const FIELD = `
   Internal Interrupt Interrupted Isolated Journal Keeper Kept Key Known Label Latency Layered Lazy Legacy Limit Line Link List Listener Literal Live
   Liveness Local Log Login Lookup Lru Maintenance Maker Manual Map Mark Markup Masked Mcp Memory Message Meter Metric Mismatch Model Modern
   Mounted Name Named Naming Nat Not Note Notice Number Numbered OAuth Offer Offered Open Opened Operation Outbox Outgoing Output Over Page Parked Pool
-  Parkable Parser Part Path Pattern Pause Pending Period Permission Pid Pipeline Plain Player Policy Position Process Protected Public Quota Rate
+  Parkable Parser Part Path Pattern Pause Pending Period Permission Pid Pipeline Plain Player Policy Position Process Protected Public Queue Quota Rate
   Reachability Read Reader Receiver Recent Record Recording Redactor Registry Rejected Reloader Remote Renewal Replay Report Request Requested Resource
   Response Restart Result Retention Routable Route Run Runner Running Save Scanned Scenario Schema Scope Sealed Search Secret Sender Set
   Shared Signer Single Sink Slicer Snapshot Socket Source Span Splitter Sse Started State Stderr Stdio Store Stored Stream Streamable Streamed

@@ -2,7 +2,7 @@
 import type { Duplex } from "node:stream";
 import { type ErrorCode, ERROR_TABLE, ToolcribError } from "../../model/errors.ts";
 import { isJsonObject } from "../../model/json.ts";
-import type { BridgeHello } from "../../model/bridge.ts";
+import type { BridgeHello } from "../../doors/mcp/bridge-door.ts";
 import { BRIDGE_PATH, BRIDGE_PROTOCOL, HELLO_HEADER, WARNING_HEADER } from "../../model/bridge.ts";
 
 export interface HubAddress {

@@ -185,8 +185,8 @@ class Logins {
 }
 
 /** Opens a URL that was checked to be https or on this machine. Failures are ignored: the URL is printed too. */
-function openBrowser(url: URL, env: NodeJS.ProcessEnv, platform: NodeJS.Platform = process.platform): void {
-  const [program, ...args] = browserCommand(url.href, platform);
+function openBrowser(url: URL, env: NodeJS.ProcessEnv): void {
+  const [program, ...args] = browserCommand(url.href, process.platform);
   // Without a shell, which would interpret an ampersand in the URL.
   const child = spawn(program, args, { env, stdio: "ignore", detached: true, windowsHide: true });
   child.on("error", () => {});

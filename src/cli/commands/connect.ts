@@ -12,6 +12,7 @@ import {
   readTextIfPresent,
   readWrittenEntries,
   removeClientServers,
+  fileToWriteFor,
   type RemovePlan,
   type RemoveRequest,
   writeClientServers,
@@ -22,7 +23,7 @@ import {
 } from "../../hub/clients/client-files.ts";
 import { withChangeSet } from "../../hub/clients/connect-client.ts";
 import type { JsonObject } from "../../model/json.ts";
-import { clientEnvironment, clientScope, fileToWriteFor, findClient, showClientDiff } from "../client-config.ts";
+import { clientEnvironment, clientScope, findClient, showClientDiff } from "../client-config.ts";
 import { clientEntries, type ClientEntries } from "../client-entry.ts";
 import type { Invocation } from "../command.ts";
 import type { Column } from "../table.ts";

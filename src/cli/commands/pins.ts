@@ -178,13 +178,7 @@ function showDiff({ out }: Invocation, running: RunningHub, pin: PinDiff): void 
   const title = kind === "tool" ? tool : pinTitle(pin);
   const news = state === "new" ? ", new" : "";
   out.line(`${out.paint("bold", publicName(running, pin))}  (${title} of ${server}${news})`);
-  for (const line of diff) out.line(`  ${paintLine(out, line)}`);
-}
-
-function paintLine(out: Invocation["out"], line: string): string {
-  const style = { "+": "green", "-": "red", "!": "yellow" } as const;
-  const mark = line.charAt(0);
-  return mark === "+" || mark === "-" || mark === "!" ? out.paint(style[mark], line) : line;
+  for (const line of diff) out.line(`  ${out.paintChange(line)}`);
 }
 
 /** Keys of the audit log, looked up in advance because events are recorded synchronously. */

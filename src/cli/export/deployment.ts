@@ -1,6 +1,6 @@
 /** A deployment before it is written for a platform, and the variables that replace its secrets. */
 import { ToolcribError } from "../../model/errors.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, mapTexts, textsIn } from "../../model/json.ts";
 import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
 import { findPlaintextCredentials, replaceCredentials } from "../../secrets/plaintext-credentials.ts";
@@ -90,7 +90,7 @@ function variableOf(reference: Reference): Variable | undefined {
 /** Unique and sorted by name. A variable that is needed anywhere is needed. */
 export function variablesIn(value: unknown): Variable[] {
   const found = new Map<string, Variable>();
-  for (const text of textsOf(value)) {
+  for (const text of textsIn(value)) {
     for (const part of partsOf(text)) {
       const variable = typeof part === "string" ? undefined : variableOf(part);
       if (variable !== undefined && found.get(variable.name)?.needed !== true) found.set(variable.name, variable);
@@ -101,13 +101,8 @@ export function variablesIn(value: unknown): Variable[] {
 
 /** A copy in which `write` replaces references; undefined keeps one. */
 export function rewriteReferences(value: JsonObject, write: (variable: Variable) => string | undefined): JsonObject {
-  const rewrite = (item: unknown): unknown => {
-    if (typeof item === "string") return rewritten(item, write);
-    if (Array.isArray(item)) return item.map(rewrite);
-    if (!isJsonObject(item)) return item;
-    return Object.fromEntries(Object.entries(item).map(([key, each]) => [key, rewrite(each)]));
-  };
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, rewrite(each)]));
+  // The copy of an object is one.
+  return mapTexts(value, (text) => rewritten(text, write)) as JsonObject;
 }
 
 function rewritten(text: string, write: (variable: Variable) => string | undefined): string {
@@ -134,16 +129,10 @@ function envText(text: string, lost: (reference: Reference) => Variable): EnvTex
 
 /** Providers of references, other than the environment. */
 function providersIn(value: unknown): Set<string> {
-  const providers = textsOf(value).flatMap((text) =>
+  const providers = textsIn(value).flatMap((text) =>
     partsOf(text).flatMap((part) => (typeof part !== "string" && part.kind === "secret" ? [part.provider] : [])),
   );
   return new Set(providers.filter((provider) => provider !== "env"));
-}
-
-export function textsOf(value: unknown): string[] {
-  if (typeof value === "string") return [value];
-  if (Array.isArray(value)) return value.flatMap(textsOf);
-  return isJsonObject(value) ? Object.values(value).flatMap(textsOf) : [];
 }
 
 /** A malformed reference is plain text. */
@@ -339,7 +328,7 @@ function warnAboutFolders({ config }: LoadedConfig, warn: (message: string) => v
 
 function warnAboutEngines({ store, cluster }: JsonObject, warn: (message: string) => void): void {
   for (const [key, value] of Object.entries({ store, cluster })) {
-    const hosts = textsOf(value).flatMap(
+    const hosts = textsIn(value).flatMap(
       (text) => /^[a-z]+:\/\/(?:[^/?#]*@)?(\[[^\]]*\]|[^/?#:,]+)/i.exec(text)?.[1] ?? [],
     );
     if (hosts.some(isLoopback))

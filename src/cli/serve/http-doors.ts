@@ -28,7 +28,7 @@ import { tokenUses } from "../../hub/activity/token-uses.ts";
 import { hubHealth } from "../../hub/cluster/hub-cluster.ts";
 import { type NodeIds, openNodeIds } from "../../hub/cluster/routable-ids.ts";
 import type { Hub } from "../../hub/hub.ts";
-import type { BridgeHello } from "../../model/bridge.ts";
+import type { BridgeHello } from "../../doors/mcp/bridge-door.ts";
 import { auditKey, type Caller } from "../../model/caller.ts";
 import type { HttpConfig } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";

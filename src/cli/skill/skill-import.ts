@@ -13,7 +13,7 @@ import {
 import { thisMachine } from "../../skills/needs.ts";
 import { type Imported, importSkills } from "../../skills/registry/import-skills.ts";
 import type { ServerSpec } from "../../model/server-spec.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, splitNames } from "../command.ts";
 import { loadConfigForStore } from "../load-with-trust.ts";
 import { detailLines, plain, type SkillEntry, skillEntry, unreadableEntry } from "./describe-skill.ts";
 import { withRegistry } from "./known-skills.ts";
@@ -252,13 +252,6 @@ export function parseAnswer<T extends Choice>(choices: readonly T[], typed: stri
 function namesText(names: readonly string[]): string {
   const more = names.length > MAX_NAMED_SKILLS ? ` and ${names.length - MAX_NAMED_SKILLS} more` : "";
   return names.slice(0, MAX_NAMED_SKILLS).join(", ") + more;
-}
-
-function splitNames(text: string): string[] {
-  return text
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
 }
 
 function matching<T extends Choice>(choices: readonly T[], word: string, root: string): T[] {

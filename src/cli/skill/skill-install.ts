@@ -48,7 +48,7 @@ import { findReferences } from "../../secrets/secret-references.ts";
 import { setupCommand } from "../../skills/offer/offered-skill.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import { clientScope, findClient, showClientDiff } from "../client-config.ts";
-import type { Invocation } from "../command.ts";
+import { type Invocation, splitNames } from "../command.ts";
 import { maskCredential, showDiff, userConfigFile } from "../config-target.ts";
 import { diffLines } from "../../config/masked-diff.ts";
 import { bar, type Output } from "../output.ts";
@@ -191,13 +191,6 @@ async function installPlaceFor(invocation: Invocation, registry: SkillRegistry):
 
 function chosenClients({ flags }: Invocation): AgentClient[] {
   return [...new Set(splitNames(flags.text("client")).map(findClient))];
-}
-
-function splitNames(text: string | undefined): string[] {
-  return (text ?? "")
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
 }
 
 /** False without a terminal, with `--yes` and with `--json`. */

@@ -14,7 +14,7 @@ import type { ToolCallEvent, ToolCallState } from "../../agent/agent-options.ts"
 import { MARKER } from "../../guard/wrap-untrusted.ts";
 import { describeBlock, truncateMiddle } from "../../model/content.ts";
 import type { AskRequest } from "../../model/decision.ts";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, mapTexts } from "../../model/json.ts";
 import type { ContentBlock } from "../../model/protocol.ts";
 import { errorText } from "./request-error.ts";
 import type { Updates } from "./updates.ts";
@@ -276,17 +276,10 @@ export function stripMarkers(text: string): string {
 
 /** A value for programs, without the marks, and not much longer than `maxBytes`. */
 export function boundedOutput(value: unknown, maxBytes: number): unknown {
-  const shown = stripMarkersDeep(value);
+  const shown = mapTexts(value, stripMarkers);
   const json = JSON.stringify(shown) ?? "";
   const bytes = Buffer.byteLength(json);
   if (bytes <= maxBytes) return shown;
   const note = `The output has ${bytes} bytes as JSON; the beginning and the end are shown.`;
   return { truncated: true, note, json: truncateMiddle(json, maxBytes, "[...]") };
-}
-
-function stripMarkersDeep(value: unknown): unknown {
-  if (typeof value === "string") return stripMarkers(value);
-  if (Array.isArray(value)) return value.map(stripMarkersDeep);
-  if (!isJsonObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, stripMarkersDeep(part)]));
 }

@@ -1,6 +1,6 @@
 /** Asks the client's user for approval of a call, with a form. */
 import { ASK_ANSWERS, type AskAnswer, type AskCallback, type AskRequest } from "../../model/decision.ts";
-import { type Clock, systemClock } from "../../base/clock.ts";
+import { systemClock } from "../../base/clock.ts";
 import { showHidden } from "../../base/visible-text.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
 import type { ClientSide } from "../../model/source.ts";
@@ -18,21 +18,18 @@ const MIN_REFUSAL_MS = 1000;
  * Undefined if the client cannot show its user a form, and for a caller with a token that is not the operator's: a program
  * answers a form as easily as a person, and a caller must not approve its own call.
  */
-export function approvalCallback(
-  client: ClientSide,
-  session: Session,
-  clock: Pick<Clock, "now"> = systemClock,
-): AskCallback | undefined {
+export function approvalCallback(client: ClientSide, session: Session): AskCallback | undefined {
   const { elicit } = client;
   if (elicit === undefined || !session.owner || !canShowForms(client.capabilities)) return undefined;
   return async (request, signal) => {
     const shown = describeArguments(request.arguments);
     if (shown === undefined) return "no";
-    const askedAt = clock.now();
+    const askedAt = systemClock.now();
     const result = await elicit(question(request, shown, session), { server: "toolcrib", signal });
     const answer = parseAnswer(result);
     // A form that was closed is no answer, and neither is a refusal that came too soon.
-    const isLeftOpen = answer === "no" && (result["action"] === "cancel" || clock.now() - askedAt < MIN_REFUSAL_MS);
+    const isLeftOpen =
+      answer === "no" && (result["action"] === "cancel" || systemClock.now() - askedAt < MIN_REFUSAL_MS);
     return isLeftOpen ? untilMoot(signal) : answer;
   };
 }

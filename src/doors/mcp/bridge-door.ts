@@ -5,7 +5,7 @@
 import type { Duplex } from "node:stream";
 import { z } from "zod";
 import { type Caller, type Scope, SCOPES } from "../../model/caller.ts";
-import { BRIDGE_PATH, BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER, WARNING_HEADER } from "../../model/bridge.ts";
+import { BRIDGE_PATH, BRIDGE_PROTOCOL, HELLO_HEADER, WARNING_HEADER } from "../../model/bridge.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
 import { joinEditorSession, noEditorSession } from "../http/api/caller-sessions.ts";
 import { refuseUpgrade } from "../http/http-connections.ts";
@@ -27,19 +27,29 @@ interface BridgeDoorOptions {
 
 const Text = z.string().max(4096);
 const HelloSchema = z.object({
+  /** Of Toolcrib on the client's side. */
   version: z.string().max(64),
   role: Text.optional(),
   view: Text.optional(),
+  /** The id of the client that `connect` wrote its command for. */
   client: Text.optional(),
+  /** Serves only this server. */
   server: Text.optional(),
+  /** The session of an editor that the client joins. */
   session: Text.optional(),
+  /** Of the bridge. */
   pid: z.int().optional(),
+  /** The program that started it, where the system says. */
   program: Text.optional(),
   cwd: Text.optional(),
+  /** The same for as long as the bridge runs: what its client has read is known to the next hub as well. */
   conversation: z.string().max(100).optional(),
+  /** The program file of the bridge: of a newer version it takes the hub's place. */
   entry: Text.optional(),
+  /** Variables that `hub.clientEnv` names. */
   env: z.record(z.string(), z.string()).optional(),
 });
+export type BridgeHello = Readonly<z.output<typeof HelloSchema>>;
 
 /** How often it is checked that the client's token is still valid. */
 const CREDENTIALS_MS = 15_000;

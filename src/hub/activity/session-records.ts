@@ -1,5 +1,6 @@
 /** Records of sessions: who opened them through which door, and their calls. Written in batches, because calls are many. */
 import type { SessionInfo } from "../../contract/activity-schemas.ts";
+import { Queue } from "../../base/async.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Session } from "../../sessions/session.ts";
 import { taintRecord } from "../../sessions/taint.ts";
@@ -31,7 +32,7 @@ export class SessionRecords {
   #changed = new Set<OpenSession>();
   #over = new Map<string, StoredSession>();
   #stopTimer: (() => void) | undefined;
-  #writing: Promise<void> = Promise.resolve();
+  readonly #queue = new Queue();
 
   constructor(options: SessionRecordsOptions) {
     this.#options = options;
@@ -86,9 +87,7 @@ export class SessionRecords {
   flush(): Promise<void> {
     this.#stopTimer?.();
     this.#stopTimer = undefined;
-    const write = this.#writing.then(() => this.#write());
-    this.#writing = write.catch(() => {});
-    return write;
+    return this.#queue.run(() => this.#write());
   }
 
   async #write(): Promise<void> {

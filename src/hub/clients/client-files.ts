@@ -126,6 +126,15 @@ export function fileToWrite(client: AgentClient, scope: ClientScope, place: Clie
   return chosen;
 }
 
+/** The same; throws `invalid_arguments` for a client that has none of that scope. */
+export function fileToWriteFor(client: AgentClient, scope: ClientScope, place: ClientEnvironment): ClientFile {
+  const file = fileToWrite(client, scope, place);
+  if (file !== undefined) return file;
+  throw new ToolcribError("invalid_arguments", `${client.name} has no ${scope} file for MCP servers.`, {
+    hint: `Use --scope ${scope === "user" ? "project" : "user"}.`,
+  });
+}
+
 export interface WriteRequest {
   readonly client: AgentClient;
   readonly file: ClientFile;

@@ -1,7 +1,7 @@
 /** Keeps secrets, and references that only Toolcrib can read, out of other programs' files. */
 import type { AgentClient, WrittenServer } from "../../clients/agent-client.ts";
 import { ToolcribError } from "../../model/errors.ts";
-import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { isPlainText, isCredentialName, passwordIn } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
 
 /** Throws `invalid_arguments` that names the server and the place, never the value. */
@@ -18,15 +18,12 @@ export function assertNoSecrets(client: AgentClient, id: string, server: Written
   }
 }
 
-/** `postgres://me:password@host/db`, anywhere in a text. */
-const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
-
 function credentialProblem(client: AgentClient, key: string | undefined, text: string): string | undefined {
   if (/secret:\/\//i.test(text)) return "contains a secret:// reference, which only Toolcrib can read";
   if (key !== undefined && isCredentialName(key) && isPlainText(text) && !isClientReference(client, text)) {
     return "is a credential in plain text";
   }
-  const [, password = ""] = PASSWORD_IN_ADDRESS.exec(text) ?? [];
+  const password = passwordIn(text);
   if (isPlainText(password) && !isClientReference(client, password)) return "contains a password in plain text";
   // A path may look like anything.
   return /[/\\]/.test(text) || maskTokens(text) === text ? undefined : "looks like a credential in plain text";

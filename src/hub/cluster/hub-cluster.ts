@@ -11,7 +11,7 @@ import type { SealedSecrets } from "../../secrets/sealed-secrets.ts";
 import type { Secrets } from "../../secrets/secrets.ts";
 import type { Store } from "../../store/store.ts";
 import { ClusteredServers } from "../../upstream/clustered/clustered-servers.ts";
-import { openSessionKeys } from "./routable-ids.ts";
+import { sealedByConfig, SessionKeys } from "./routable-ids.ts";
 import type { SharedState, SharedStateOptions } from "./shared-state.ts";
 
 interface HubClusterParts {
@@ -55,7 +55,7 @@ async function clusterSecret(
 ): Promise<Uint8Array> {
   if (store === undefined) throw new Error("a cluster without a store");
   const { sessionIdleMs: idleMs } = config.http.limits;
-  const keys = await openSessionKeys({ cluster, store, sealed, config }, { idleMs, clock, warn });
+  const keys = await SessionKeys.open({ cluster, store, sealed: sealedByConfig(config, sealed), idleMs, clock, warn });
   keys.close();
   return keys.secret;
 }

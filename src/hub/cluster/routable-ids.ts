@@ -127,25 +127,14 @@ export async function openNodeIds(
   { idleMs, warn, clock = systemClock }: NodeIdsOptions,
 ): Promise<NodeIds | undefined> {
   if (cluster === undefined || store === undefined) return undefined;
-  const place = { cluster: cluster.name, store, sealed, config: config.config };
-  const keys = await openSessionKeys(place, { idleMs, warn, clock });
+  const place = { cluster: cluster.name, store, sealed: sealedByConfig(config.config, sealed) };
+  const keys = await SessionKeys.open({ ...place, idleMs, warn, clock });
   return { cluster, ids: new RoutableIds(keys, cluster), secret: keys.secret, close: () => keys.close() };
 }
 
-interface SessionKeysSource {
-  readonly cluster: string;
-  readonly store: Store;
-  readonly sealed: SealedSecrets | undefined;
-  readonly config: { readonly secrets: { readonly key?: string | undefined } };
-}
-
-export function openSessionKeys(
-  { cluster, store, sealed, config }: SessionKeysSource,
-  options: Required<NodeIdsOptions>,
-): Promise<SessionKeys> {
-  // Without `secrets.key` each machine has a key of its own, which the others lack.
-  const sealing = config.secrets.key === undefined ? undefined : sealed;
-  return SessionKeys.open({ cluster, store, sealed: sealing, ...options });
+/** Without `secrets.key` each machine has a key of its own, which the others lack. */
+export function sealedByConfig<Sealed>(config: IdsHub["config"]["config"], sealed: Sealed): Sealed | undefined {
+  return config.secrets.key === undefined ? undefined : sealed;
 }
 
 const DAY_MS = 24 * 3_600_000;

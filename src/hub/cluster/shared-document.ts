@@ -5,7 +5,7 @@ import { adaptOwnEntry } from "../../config/dialects.ts";
 import type { PathEdit } from "../../config/edit-config.ts";
 import { EntryReader } from "../../config/entry-reader.ts";
 import { isJsonObject, type JsonObject } from "../../model/json.ts";
-import { isPlainText, isCredentialName } from "../../secrets/credential-names.ts";
+import { isPlainText, isCredentialName, passwordIn } from "../../secrets/credential-names.ts";
 import { maskTokens } from "../../secrets/mask.ts";
 import { findPlaintextCredentials } from "../../secrets/plaintext-credentials.ts";
 
@@ -125,9 +125,6 @@ function pathStartsWith(path: DocumentPath, beginning: DocumentPath): boolean {
   return beginning.length <= path.length && beginning.every((step, index) => path[index] === step);
 }
 
-/** `postgres://me:password@host/db`, anywhere in a text. */
-const PASSWORD_IN_ADDRESS = /[a-z][\w+.-]{0,20}:\/\/[^\s/?#@:]*:([^\s/?#@]+)@/i;
-
 /**
  * Paths of credentials in plain text, which stay on their node: of a server the path of its entry, of anything else the path of
  * the value or of the list that contains it.
@@ -168,8 +165,7 @@ function hasPlainCredential(key: string, value: unknown): boolean {
   if (Array.isArray(value)) return value.some((item) => hasPlainCredential(key, item));
   if (isJsonObject(value)) return Object.entries(value).some(([inner, item]) => hasPlainCredential(inner, item));
   if (typeof value !== "string") return false;
-  const [, password = ""] = PASSWORD_IN_ADDRESS.exec(value) ?? [];
-  if (password !== "" && isPlainText(password)) return true;
+  if (isPlainText(passwordIn(value))) return true;
   return (isCredentialName(key) && isPlainText(value)) || maskTokens(value) !== value;
 }
 

@@ -17,7 +17,7 @@ import { specStrings } from "../../secrets/resolve-spec.ts";
 import { hasReference } from "../../secrets/secret-references.ts";
 import type { SkillRegistry } from "../../skills/registry/skill-registry.ts";
 import {
-  fileToWrite,
+  fileToWriteFor,
   planWrite,
   readTextIfPresent,
   readWrittenEntries,
@@ -552,12 +552,7 @@ interface ClientWriteOptions {
 export function planClientWrites({ clients, place, scope, servers, configFile }: ClientWriteOptions): ClientWrite[] {
   if (servers.length === 0) return [];
   return clients.map((client) => {
-    const file = fileToWrite(client, scope, place);
-    if (file === undefined) {
-      throw new ToolcribError("invalid_arguments", `${client.name} has no ${scope} file for MCP servers.`, {
-        hint: `Use --scope ${scope === "user" ? "project" : "user"}.`,
-      });
-    }
+    const file = fileToWriteFor(client, scope, place);
     const written = servers.map((spec) => [spec.id, serverForClient(client, spec, configFile, place.env)] as const);
     return { client, file, servers: Object.fromEntries(written) };
   });

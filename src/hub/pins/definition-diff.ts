@@ -3,6 +3,7 @@ import { diffSequences, type Step } from "../../base/sequence-diff.ts";
 import type { DefinitionChange } from "../../contract/catalog-schemas.ts";
 import { canonicalJson, isJsonObject, type JsonObject } from "../../model/json.ts";
 import { showHidden } from "../../base/visible-text.ts";
+import { formatPath } from "../../config/config-document.ts";
 
 const VALUE_LENGTH = 2000;
 /** A definition may differ in a thousand places; the first ones are enough to refuse it. */
@@ -138,13 +139,7 @@ function placeOf(path: Path): string {
 }
 
 function pathText(path: Path): string {
-  let text = "";
-  for (const step of path) {
-    if (typeof step === "number") text += `[${step}]`;
-    else if (/^[A-Za-z_$][\w$-]*$/.test(step)) text += text === "" ? step : `.${step}`;
-    else text += `[${showHidden(JSON.stringify(step))}]`;
-  }
-  return text;
+  return formatPath(path, (key) => showHidden(JSON.stringify(key)));
 }
 
 function valueText(value: unknown): string {

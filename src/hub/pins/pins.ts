@@ -1,5 +1,6 @@
 /** The pins of a hub: what everything that a server offers was when it was first seen or last approved. */
 import { isDeepStrictEqual } from "node:util";
+import { Queue } from "../../base/async.ts";
 import { fingerprint } from "../../base/fingerprint.ts";
 import {
   changedVerdict,
@@ -88,7 +89,7 @@ export class Pins {
   #saveNow = (): void => {};
   #saveFailed = false;
   /** One reading or writing at a time. */
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new Queue();
   #stopWatching = (): void => {};
   #isClosed = false;
 
@@ -327,7 +328,7 @@ export class Pins {
   /** A missing file forgets nothing. Otherwise removing it would approve everything. */
   async #load(): Promise<void> {
     try {
-      const { pins, before: known, isRestored } = await this.#inTurn(() => this.#storage.read());
+      const { pins, before: known, isRestored } = await this.#queue.run(() => this.#storage.read());
       const before = this.#isLoaded ? this.#table : (known ?? this.#table);
       this.#isLoaded = true;
       if (pins === undefined) return this.#restore();
@@ -370,7 +371,9 @@ export class Pins {
   }
 
   async #update(change: (table: PinTable) => PinTable, isNeeded?: (server: string) => boolean): Promise<UpdatedPins> {
-    const updated = await this.#inTurn(() => this.#storage.update((found) => change(found ?? this.#table), isNeeded));
+    const updated = await this.#queue.run(() =>
+      this.#storage.update((found) => change(found ?? this.#table), isNeeded),
+    );
     if (updated.isRestored) this.#tellRestored(this.#table);
     return updated;
   }
@@ -393,12 +396,6 @@ export class Pins {
       if (isSame) return { verdict: found.verdict, rule: found.rule };
     }
     return undefined;
-  }
-
-  #inTurn<T>(task: () => Promise<T>): Promise<T> {
-    const done = this.#last.then(task);
-    this.#last = done.catch(() => undefined);
-    return done;
   }
 
   #adopt(table: PinTable): void {

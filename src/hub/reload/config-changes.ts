@@ -23,7 +23,7 @@ import { withVerdict } from "../../policy/rule-edits.ts";
 import { Session } from "../../sessions/session.ts";
 import type { HubSessions } from "../create/hub-sessions.ts";
 import { type CurrentWiring, type HubParts, type Wiring, wireHub } from "../create/wiring.ts";
-import { mergeEntry, refuseMask } from "../servers/server-entry.ts";
+import { mergeEntry, refuseMask, refuseOtherId } from "../servers/server-entry.ts";
 import type { ServerRegistry } from "../servers/server-registry.ts";
 import { STORE_DIALECT } from "../servers/stored-servers.ts";
 import type { Reloader } from "./reloader.ts";
@@ -269,11 +269,7 @@ export class ConfigChanges {
     const path = this.#serverPath(text, file, spec);
     if (updates === null) return removeProperty(text, path);
     refuseMask(updates);
-    if (updates["id"] !== undefined && updates["id"] !== id) {
-      throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
-        hint: "Add it under the other id, and remove this one.",
-      });
-    }
+    refuseOtherId(id, updates);
     const before = valueAt(file, text, path);
     const { id: _id, ...given } = updates;
     const after = mergeEntry(before, given);

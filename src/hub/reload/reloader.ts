@@ -1,6 +1,7 @@
 /** Takes over another config while the hub runs: the difference is applied, and nothing else is touched. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { Queue } from "../../base/async.ts";
 import type { Emitter } from "../../base/emitter.ts";
 import type { Config } from "../../model/config.ts";
 import { ToolcribError } from "../../model/errors.ts";
@@ -52,7 +53,7 @@ export class Reloader {
   #warnedNames: ReadonlySet<string> = new Set();
   /** Warnings that were given, so that a config that is read again does not repeat them. */
   #warnedTrust: ReadonlySet<string> = new Set();
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #queue = new Queue();
   #closed = false;
 
   constructor(options: ReloaderOptions) {
@@ -187,12 +188,10 @@ export class Reloader {
 
   /** Reloads run one after another, but do not wait for the servers of the one before. */
   #inTurn<Result>(task: () => Promise<Result>): Promise<Result> {
-    const done = this.#last.then(() => {
+    return this.#queue.run(() => {
       this.#refuseIfClosed();
       return task();
     });
-    this.#last = done.catch(() => {});
-    return done;
   }
 
   #refuseIfClosed(): void {

@@ -86,6 +86,13 @@ export function refuseMask(given: JsonObject): void {
   }
 }
 
+export function refuseOtherId(id: string, { id: given = id }: JsonObject): void {
+  if (given === id) return;
+  throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
+    hint: "Add it under the other id, and remove this one.",
+  });
+}
+
 /** An entry as people see it: references as they are written, plain secrets masked. */
 export function maskedEntry(entry: JsonObject, redactor: Redactor): JsonObject {
   return redactor.maskAll(replaceCredentials(entry, findPlaintextCredentials(entry), () => MASK));

@@ -22,7 +22,7 @@ import type { CurrentWiring } from "../create/wiring.ts";
 import type { HubEvents } from "../hub-events.ts";
 import type { Reloader, WrittenChange } from "../reload/reloader.ts";
 import type { ServerConnections } from "./server-connections.ts";
-import { etagOf, maskedEntry, matchesEtag, mergeEntry, refuseMask } from "./server-entry.ts";
+import { etagOf, maskedEntry, matchesEtag, mergeEntry, refuseMask, refuseOtherId } from "./server-entry.ts";
 import type { ServerSecrets } from "./server-secrets.ts";
 import {
   FROM_API,
@@ -266,11 +266,7 @@ export class ServerRegistry {
   ): Promise<{ readonly before: StoredServer; readonly read: ReadEntry }> {
     refuseMask(updates);
     const before = await this.#editable(id, ifMatch);
-    if (updates["id"] !== undefined && updates["id"] !== id) {
-      throw new ToolcribError("invalid_arguments", "The id of a server cannot be changed.", {
-        hint: "Add it under the other id, and remove this one.",
-      });
-    }
+    refuseOtherId(id, updates);
     return { before, read: this.#options.stored.check(id, mergeEntry(before.entry, updates), before) };
   }
 

@@ -75,11 +75,8 @@ export async function storeInKeychain(
 }
 
 /** Removes an entry; a missing one is not a failure. */
-export async function removeFromKeychain(
-  { service, account }: Entry,
-  access: Access,
-  platform: NodeJS.Platform = process.platform,
-): Promise<void> {
+export async function removeFromKeychain({ service, account }: Entry, access: Access): Promise<void> {
+  const { platform } = process;
   const result = await runKeychain(platform, access, {
     security: ["delete-generic-password", "-s", service, "-a", account],
     "secret-tool": ["clear", "service", service, "account", account],

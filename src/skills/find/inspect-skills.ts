@@ -9,6 +9,7 @@ import { readSkill } from "../read/read-skill.ts";
 import { scanSkill } from "../scan/scan-skill.ts";
 import { type FindProblem, findSkills } from "./find-skills.ts";
 import { mapLimit } from "../../base/async.ts";
+import { ThreadPool } from "../../base/thread-calls.ts";
 
 /** A skill that was read and scanned. Thousands are kept at once, so its texts are not. */
 export interface ScannedSkill {
@@ -21,12 +22,13 @@ export interface Candidate extends ScannedSkill {
   readonly missing: MissingNeeds;
 }
 
-/** One that could not be read at all. */
+/** One that could not be read at all, or not be put into the registry. */
 export interface UnreadableSkill {
   /** The folder. */
   readonly path: string;
   /** The folder's. */
   readonly name: string;
+  /** Of the error table. */
   readonly code: string;
   readonly message: string;
 }
@@ -116,50 +118,20 @@ async function readAll(dirs: readonly string[], onProgress: (done: number) => vo
   const groups = Array.from({ length: Math.ceil(dirs.length / SKILLS_PER_MESSAGE) }, (_, index) =>
     dirs.slice(index * SKILLS_PER_MESSAGE, (index + 1) * SKILLS_PER_MESSAGE),
   );
-  const idle: ReadingThread[] = Array.from({ length: MAX_THREADS }, () => new ReadingThread());
+  const threads = new ThreadPool({ most: MAX_THREADS, start: startThread });
+  let failures = 0;
   try {
     const read = await mapLimit(groups, MAX_THREADS, async (group) => {
-      const thread = idle.pop() ?? new ReadingThread();
-      const looked = await thread.read(group).catch(() => mapLimit(group, 1, readOrReport));
-      idle.push(thread);
+      let looked: Looked[] | undefined;
+      // Each failure costs the start of a thread: after a few, such as where no thread can be had, the rest is read here.
+      if (failures < MAX_THREADS) looked = await threads.call<Looked[]>("read", group).catch(() => void failures++);
+      looked ??= await mapLimit(group, 1, readOrReport);
       onProgress((done += group.length));
       return looked;
     });
     return read.flat();
   } finally {
-    for (const thread of idle) thread.end();
-  }
-}
-
-/** Starts with its first message. Rejects for good if no thread can be had or it ended, such as for lack of memory. */
-class ReadingThread {
-  #worker: Worker | undefined;
-  #failure: Error | undefined;
-
-  read(dirs: readonly string[]): Promise<Looked[]> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure !== undefined) return reject(this.#failure);
-      const fail = (error: unknown): void => {
-        this.#failure = error instanceof Error ? error : new Error(String(error));
-        reject(this.#failure);
-      };
-      try {
-        const worker = (this.#worker ??= startThread());
-        worker.removeAllListeners();
-        worker.once("message", (looked: Looked[]) => resolve(looked));
-        worker.once("error", fail);
-        worker.once("exit", () => fail("The thread ended."));
-        // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-        worker.postMessage(dirs);
-      } catch (error) {
-        fail(error);
-      }
-    });
-  }
-
-  end(): void {
-    this.#worker?.removeAllListeners();
-    void this.#worker?.terminate();
+    await threads.close(0);
   }
 }
 

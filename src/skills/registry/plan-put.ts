@@ -6,6 +6,7 @@
  * - One of another source is a conflict, because a name that people trust must not change hands by itself.
  */
 import type { SkillManifest } from "../../model/skill.ts";
+import type { UnreadableSkill } from "../find/inspect-skills.ts";
 import { numberedId, skillId } from "./skill-id.ts";
 import type { SkillToPut } from "./skill-manifest.ts";
 
@@ -148,24 +149,16 @@ export function baseIdOf({ skill }: SkillToPut): string {
 
 // Outcomes of a batch, planned or done.
 
-interface PutFailure {
-  readonly path: string;
-  readonly name: string;
-  /** Of the error table. */
-  readonly code: string;
-  readonly message: string;
-}
-
 /** The outcome of one skill of a batch. It has a `manifest` if the skill is in the registry now. */
 export type PutOutcome =
   | { readonly status: "added" | "updated" | "unchanged"; readonly id: string; readonly manifest?: SkillManifest }
-  | { readonly status: "failed"; readonly failure: PutFailure };
+  | { readonly status: "failed"; readonly failure: UnreadableSkill };
 
 export interface PutResult {
   /** New ones and updated ones. */
   readonly imported: SkillManifest[];
   readonly unchanged: SkillManifest[];
-  readonly failed: PutFailure[];
+  readonly failed: UnreadableSkill[];
   /** For each skill of the batch, in their order. */
   readonly outcomes: readonly PutOutcome[];
 }

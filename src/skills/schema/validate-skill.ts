@@ -2,7 +2,7 @@
 import type { ErrorObject, ValidateFunction } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { z } from "zod";
-import { isJsonObject, type JsonObject } from "../../model/json.ts";
+import { isJsonObject, type JsonObject, pointerSteps } from "../../model/json.ts";
 import type { Skill, SkillFacts, SkillWarning } from "../../model/skill.ts";
 import { readFrontmatter, type SourceLocations } from "../read/frontmatter.ts";
 import { FrontmatterFields } from "../read/frontmatter-fields.ts";
@@ -228,7 +228,7 @@ function validators(): Validators {
 }
 
 function problemOf(error: ErrorObject): SchemaProblem {
-  const path = pathOf(error.instancePath);
+  const path = pointerSteps(error.instancePath);
   const [field = ""] = path;
   const shown = `"${path.join(".")}"`;
   const value: unknown = error.data;
@@ -301,13 +301,6 @@ function lengthCode(field: string): ProblemCode {
 /** As JSON Schema counts: characters, not code units. */
 function lengthOf(value: unknown): number {
   return typeof value === "string" ? [...value].length : 0;
-}
-
-function pathOf(pointer: string): string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
 /** The codes of what validation finds by itself, and what they mean. Programs may rely on them. */

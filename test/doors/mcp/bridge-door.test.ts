@@ -3,12 +3,12 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, it } from "vitest";
 import { openHubLink } from "../../../src/cli/bridge/hub-link.ts";
-import { BridgeDoor } from "../../../src/doors/mcp/bridge-door.ts";
+import { BridgeDoor, type BridgeHello } from "../../../src/doors/mcp/bridge-door.ts";
 import { McpDoor } from "../../../src/doors/mcp/mcp-door.ts";
 import { readHubRecords } from "../../../src/hub/activity/hub-records.ts";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
 import type { Hub } from "../../../src/hub/hub.ts";
-import { BRIDGE_PROTOCOL, type BridgeHello, HELLO_HEADER } from "../../../src/model/bridge.ts";
+import { BRIDGE_PROTOCOL, HELLO_HEADER } from "../../../src/model/bridge.ts";
 import { type Place, place } from "../http/support.ts";
 
 const ADMIN = "admin-token-0123456789";

@@ -24,6 +24,8 @@ export const components = {
   loading: { en: "Loading", de: "Wird geladen", zh: "正在加载", ja: "読み込んでいます" },
   filters: { en: "Filters", de: "Filter", zh: "筛选", ja: "絞り込み" },
   clearFilters: { en: "Clear the filters", de: "Filter zurücksetzen", zh: "清除筛选", ja: "絞り込みを解除" },
+  server: { en: "Server", de: "Server", zh: "服务器", ja: "サーバー" },
+  allServers: { en: "All servers", de: "Alle Server", zh: "所有服务器", ja: "すべてのサーバー" },
   retry: { en: "Retry", de: "Erneut versuchen", zh: "重试", ja: "再試行" },
   noAnswer: {
     en: "The hub is not responding.",

@@ -18,8 +18,6 @@ export const resources = {
   },
   findResource: { en: "Find a resource", de: "Ressource suchen", zh: "查找资源", ja: "リソースを検索" },
   findPrompt: { en: "Find a prompt", de: "Prompt suchen", zh: "查找提示", ja: "プロンプトを検索" },
-  server: { en: "Server", de: "Server", zh: "服务器", ja: "サーバー" },
-  allServers: { en: "All servers", de: "Alle Server", zh: "所有服务器", ja: "すべてのサーバー" },
   loading: { en: "Loading the list", de: "Liste wird geladen", zh: "正在加载列表", ja: "一覧を読み込んでいます" },
   nothingFits: { en: "Nothing matches", de: "Nichts passt", zh: "没有匹配项", ja: "一致するものはありません" },
   noResources: {

@@ -16,8 +16,6 @@ export const toolWords = {
   },
   details: { en: "Details of the tool", de: "Einzelheiten des Werkzeugs", zh: "工具详情", ja: "ツールの詳細" },
   find: { en: "Find a tool", de: "Werkzeug suchen", zh: "查找工具", ja: "ツールを検索" },
-  server: { en: "Server", de: "Server", zh: "服务器", ja: "サーバー" },
-  allServers: { en: "All servers", de: "Alle Server", zh: "所有服务器", ja: "すべてのサーバー" },
   pinState: { en: "Pin state", de: "Pin-Zustand", zh: "固定状态", ja: "固定の状態" },
   anyPin: { en: "Any pin state", de: "Jeder Pin-Zustand", zh: "任意固定状态", ja: "すべての固定状態" },
   filterPinned: { en: "Pinned", de: "Festgehalten", zh: "已固定", ja: "固定済み" },

@@ -3,17 +3,18 @@ import type { InfiniteData } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { Button, IconButton, Spinner } from "../../components/button.tsx";
-import { SearchBox, Select } from "../../components/fields.tsx";
+import { SearchBox } from "../../components/fields.tsx";
 import type { IconName } from "../../components/icon.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
 import { RichText } from "../../components/rich-text.tsx";
+import { ServerFilter } from "../../components/server-filter.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { LINE_2_HEIGHT, VirtualList } from "../../components/virtual-list.tsx";
 import { components } from "../../messages/components.ts";
 import { type Message, t } from "../../messages/messages.ts";
 import { resources } from "../../messages/resources.ts";
-import { nextPageOf, useOperation } from "../../state/queries.ts";
+import { nextPageOf } from "../../state/queries.ts";
 
 interface Filters {
   readonly q: string | undefined;
@@ -110,27 +111,6 @@ export function CatalogPage<Entry>(props: CatalogPageProps<Entry>) {
         }
       />
     </Page>
-  );
-}
-
-function ServerFilter({
-  value,
-  onChange,
-}: {
-  readonly value: string | undefined;
-  readonly onChange: (server: string | undefined) => void;
-}) {
-  const servers = useOperation("listServers", { limit: 1000 });
-  const known = servers.data?.servers.map((server) => [server.id, server.name] as const) ?? [];
-  // Skills are a source without a server; one from the address stays choosable.
-  const extra = value === undefined || known.some(([id]) => id === value) ? [] : [[value, value] as const];
-  return (
-    <Select
-      aria-label={t(resources.server)}
-      value={value ?? ""}
-      options={[["", t(resources.allServers)], ...known, ...extra]}
-      onChange={(id) => onChange(id === "" ? undefined : id)}
-    />
   );
 }
 

@@ -12,14 +12,8 @@ export function withOwn(draft: OverrideDraft, key: string, value: unknown, origi
 }
 
 /** The same for one of an object's keys: an object without any is taken out, too. */
-export function withInner(
-  draft: OverrideDraft,
-  key: string,
-  inner: string,
-  value: unknown,
-  original?: unknown,
-): OverrideDraft {
-  const changed = withOwn(objectIn(draft, key), inner, value, original);
+export function withInner(draft: OverrideDraft, key: string, inner: string, value: unknown): OverrideDraft {
+  const changed = withOwn(objectIn(draft, key), inner, value);
   return withOwn(draft, key, Object.keys(changed).length === 0 ? undefined : changed);
 }
 

@@ -4,6 +4,7 @@ import type { InputOf } from "../../../../src/contract/operations.ts";
 import { Button, Spinner } from "../../components/button.tsx";
 import { SearchBox, Select } from "../../components/fields.tsx";
 import { Page, Toolbar } from "../../components/page.tsx";
+import { ServerFilter } from "../../components/server-filter.tsx";
 import { Split } from "../../components/split.tsx";
 import { Empty, Loaded, Skeleton } from "../../components/states.tsx";
 import { components } from "../../messages/components.ts";
@@ -159,21 +160,6 @@ export function ToolsView() {
 interface FilterProps {
   readonly value: string | undefined;
   readonly onChange: (value: string | undefined) => void;
-}
-
-function ServerFilter({ value, onChange }: FilterProps) {
-  const servers = useOperation("listServers", { limit: 1000 });
-  const known = servers.data?.servers.map((server) => [server.id, server.name] as const) ?? [];
-  // In-process tools and skills are sources without a server; one from the address stays choosable.
-  const extra = value === undefined || known.some(([id]) => id === value) ? [] : [[value, value] as const];
-  return (
-    <Select
-      aria-label={t(toolWords.server)}
-      value={value ?? ""}
-      options={[["", t(toolWords.allServers)], ...known, ...extra]}
-      onChange={(id) => onChange(id === "" ? undefined : id)}
-    />
-  );
 }
 
 /** As whom the tools are looked at. */
