@@ -185,7 +185,8 @@ shows, unless the variable is a well-known harmless one such as \`HOME\`.`;
 const DIALECTS = `## Dialects
 
 A config of these programs can be given with \`--config\` or listed in \`import\`. Which one it is shows in its contents.
-\`import\` also takes the id of a client, such as \`cursor\`: see [clients.md](clients.md).
+\`import\` also takes the id of a client, such as \`cursor\`: see [clients.md](clients.md). \`toolcrib import <file>\` also reads the forms of Zed,
+OpenCode, Amp, Codex and goose, a map of servers without a key above it, and one entry alone.
 
 | dialect | recognised by | notes |
 |---|---|---|
@@ -201,8 +202,8 @@ Server entries may have other programs' keys, in \`toolcrib.json\` too: \`type\`
 \`oauth\`, \`allowedAgentRoles\`, \`restartOnCrash\`, \`maxRestarts\`, \`disabled\`, \`isActive\`, \`disabledTools\`, \`includeTools\`,
 \`excludeTools\`, a list under \`tools\`, \`\${env:X}\`, a \`command\` as a list, \`servers\` with \`inputs\`, and \`env\` and
 \`headers\` as lists of name and value. Tools in \`autoApprove\` or \`alwaysAllow\` run without a question, the server's other tools ask; an
-empty list says nothing. With keys of Cline or Gemini CLI beside it, \`timeout\` is that of a call, as it is there. In the files of other
-programs an id that is not valid here is changed, with a warning.
+empty list says nothing. With keys of Cline or Gemini CLI beside it, \`timeout\` is that of a call, as it is there. A name
+such as \`@acme/files\` that is not a valid id here is changed to one, with a warning.
 
 A server of \`toolcrib.json\` whose entry has a key that is not known, or keys that contradict each other, is not started, and \`toolcrib status\` says why: the key may have been
 meant to narrow what the server does. Other servers are not affected.`;
