@@ -343,7 +343,9 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
     if (file !== undefined) return { ...readConfigFile(invocation, file.path), name: client.id };
   }
   const wanted = clientScope(invocation);
-  const inFolder = client.files(place).filter(isProjectFile);
+  const ofUser = new Set(client.files(place).flatMap((file) => (isProjectFile(file) ? [] : [file.path])));
+  // In the home they are the user's, which are read.
+  const inFolder = client.files(place).filter((file) => isProjectFile(file) && !ofUser.has(file.path));
   // The servers of a cloned folder must not get into the user's config unnoticed.
   const isWanted = (file: ClientFile): boolean => wanted === "project" || !isProjectFile(file);
   const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
