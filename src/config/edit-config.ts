@@ -253,7 +253,8 @@ function editableServers(file: string, text: string): WrittenServers {
       },
     );
   }
-  const { mcpServers = {}, servers } = document.value;
+  const { servers } = document.value;
+  const mcpServers = document.value["mcpServers"] ?? {};
   if (!isJsonObject(mcpServers)) throw new ToolcribError("invalid_config", `${file}: mcpServers is not an object`);
   // Of two with one id that of mcpServers counts.
   return new Map([

@@ -268,8 +268,8 @@ function usableParts(document: ConfigDocument, config: unknown, path: ConfigPath
 }
 
 /**
- * A config whose server entries have Toolcrib's own keys, under ids that are valid: READMEs name servers `@acme/files`. The `servers` and `inputs` of a snippet for VS Code are read as well;
- * of two entries with one id that of `mcpServers` counts.
+ * A config whose server entries have Toolcrib's own keys, under ids that are valid: READMEs name servers `@acme/files`. The
+ * `servers` and `inputs` of a snippet for VS Code are read as well; of two entries with one id that of `mcpServers` counts.
  */
 function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   if (!isJsonObject(value)) return value;

@@ -171,6 +171,8 @@ describe("[spine-19c] editing a config file", () => {
     await removeServer(file, "acme-files");
     await removeServer(file, "it");
     expect(JSON.parse(read(file))).toEqual({ servers: {}, mcpServers: {} });
+    const empty = place.write("null/toolcrib.json", '{"mcpServers": null}');
+    await expect(removeServer(empty, "it")).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("refuses an id that is taken, one that is unknown, and an entry that would not load", async () => {
