@@ -64,8 +64,9 @@ interface Entry {
  */
 const PUBLISHING_SHARE = 1 / 5;
 const MAX_DELAY_MS = 250;
-/** How many definitions of one source are named when they are left out together. */
+/** Of definitions of one source that are left out together, how many have a warning each, and how many share one. */
 const MAX_WARNED = 5;
+const MAX_NAMED = 20;
 
 /**
  * Changes of sources are applied lazily: in a microtask, so that a burst makes one version, or when the catalog is
@@ -389,9 +390,13 @@ export class Catalog implements CatalogReader {
     for (const each of leftOut.slice(0, MAX_WARNED)) {
       this.#warnings.push({ source, message: describeQuarantined(each) });
     }
-    const rest = leftOut.length - MAX_WARNED;
-    if (rest > 0)
-      this.#warnings.push({ source, message: `${rest} more definitions are not offered; see toolcrib doctor.` });
+    const rest = leftOut.slice(MAX_WARNED);
+    if (rest.length === 0) return;
+    const named = rest
+      .slice(0, MAX_NAMED)
+      .map(({ kind, name, reason }) => `${kind} ${JSON.stringify(name.slice(0, 80))} (${reason})`);
+    const more = rest.length > MAX_NAMED ? ` and ${rest.length - MAX_NAMED} more` : "";
+    this.#warnings.push({ source, message: `Also not offered: ${named.join(", ")}${more}` });
   }
 
   /** Servers as configured, then in-process sources. */

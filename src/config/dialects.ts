@@ -261,8 +261,8 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const agents = objectAt(value, "agents");
   const defaults: ConfigPath = ["agents", "defaults", "mcp", "servers"];
   const rules = joinRules(
-    openclawRules(objectAt(value, "tools")),
-    openclawRules(objectAt(objectAt(value, "gateway"), "tools")),
+    openclawRules(objectAt(value, "tools"), ["tools"], reader),
+    openclawRules(objectAt(objectAt(value, "gateway"), "tools"), ["gateway", "tools"], reader),
   );
   const readMap = (at: ConfigPath, map: JsonObject, refused?: ServerSpec[]): ServerSpec[] =>
     reader
@@ -293,7 +293,7 @@ function readOpenclaw(value: JsonObject, reader: EntryReader): DialectRead {
   const list: unknown[] = Array.isArray(agents["list"]) ? agents["list"] : [];
   for (const [index, agent] of list.entries()) {
     if (!isJsonObject(agent) || typeof agent["id"] !== "string" || agent["id"] === "") continue;
-    const tools = openclawRules(objectAt(agent, "tools"));
+    const tools = openclawRules(objectAt(agent, "tools"), ["agents", "list", index, "tools"], reader);
     roles[agent["id"]] = tools === undefined ? {} : { tools };
     const own = serversAt(agent);
     if (Object.keys(own).length === 0) continue;
@@ -313,16 +313,25 @@ const OPENCLAW_MCP_TOOLS = new Set(["group:plugins", "bundle-mcp", "*"]);
  * Lists of tools of OpenClaw. Its own tools and groups of them are not here: an `allow` that names only those allows no tool of a
  * server.
  */
-function openclawRules({ allow, deny }: JsonObject): ToolRules | undefined {
-  const patternsOf = (list: readonly unknown[], isMeant: (name: string) => boolean): string[] =>
+function openclawRules(tools: JsonObject, at: ConfigPath, reader: EntryReader): ToolRules | undefined {
+  const namesOf = (key: "allow" | "deny"): readonly string[] | null | undefined => {
+    const list = tools[key];
+    if (list === undefined || list === null) return undefined;
+    if (typeof list === "string") return [list];
+    if (Array.isArray(list) && list.every((name) => typeof name === "string")) return list;
+    reader.warn([...at, key], "wrong_value", "this is not a list of names, so no tool of a server is allowed");
+    return null;
+  };
+  const patternsOf = (list: readonly string[], isMeant: (name: string) => boolean): string[] =>
     list.flatMap((name) => {
-      if (typeof name !== "string" || name === "") return [];
       if (OPENCLAW_MCP_TOOLS.has(name)) return ["*"];
-      return !name.startsWith("group:") && isMeant(name) ? [name] : [];
+      return name !== "" && !name.startsWith("group:") && isMeant(name) ? [name] : [];
     });
+  const [allow, deny] = [namesOf("allow"), namesOf("deny")];
+  if (allow === null || deny === null) return { allow: [] };
   const rules: ToolRules = {
-    ...(Array.isArray(allow) ? { allow: patternsOf(allow, (name) => /__|[*?]/.test(name)) } : {}),
-    ...(Array.isArray(deny) ? { deny: patternsOf(deny, () => true) } : {}),
+    ...(allow === undefined ? {} : { allow: patternsOf(allow, (name) => /__|[*?]/.test(name)) }),
+    ...(deny === undefined ? {} : { deny: patternsOf(deny, () => true) }),
   };
   return Object.keys(rules).length === 0 ? undefined : rules;
 }

@@ -12,6 +12,7 @@ import { ConfigDocument, invalidConfigError, renderDiagnostic } from "./config-d
 import { serverProblems } from "./config-rules.ts";
 import { entryNode } from "./config-schema.ts";
 import { detectDialect } from "./dialects.ts";
+import { serverIdsOf } from "./entry-reader.ts";
 import { validateConfig } from "./validate-config.ts";
 
 export interface EditResult {
@@ -61,12 +62,13 @@ function additionOf(
   // Whoever names a role has looked at its servers.
   if (role !== undefined) return (text) => setProperty(text, ["roles", role, "mcpServers", id], entry);
   return (text, servers) => {
-    if (Object.hasOwn(servers, id) && replace !== true) {
+    const written = servers.get(id);
+    if (written !== undefined && replace !== true) {
       throw new ToolcribError("conflict", `${file} already has a server ${JSON.stringify(id)}`, {
         hint: "Choose another id, or remove that server first.",
       });
     }
-    return setProperty(text, ["mcpServers", id], entry);
+    return setProperty(text, written?.path ?? ["mcpServers", id], entry);
   };
 }
 
@@ -82,8 +84,7 @@ export function textWithoutServer(file: string, before: string | null, id: strin
 function removalOf(file: string, id: string): Change {
   return (text, servers) => {
     // Whatever it is.
-    if (!Object.hasOwn(servers, id)) requireServer(file, id, servers);
-    return removeProperty(text, ["mcpServers", id]);
+    return removeProperty(text, requireWritten(file, id, servers).path);
   };
 }
 
@@ -94,18 +95,18 @@ export async function setEnabled(
   options: EditOptions = {},
 ): Promise<EditResult> {
   return edit(file, options, (text, servers) => {
-    const entry = requireServer(file, id, servers);
+    const { path, entry } = requireServer(file, id, servers);
     // A file shared with another program keeps that program's word, so that both see the change.
     const words = Object.entries({ disabled: !enabled, isActive: enabled, enabled });
     const written = words.filter(([word]) => Object.hasOwn(entry, word));
-    if (written.length === 0) return enabled ? text : setProperty(text, ["mcpServers", id, "enabled"], false);
-    return written.reduce((draft, [word, value]) => setProperty(draft, ["mcpServers", id, word], value), text);
+    if (written.length === 0) return enabled ? text : setProperty(text, [...path, "enabled"], false);
+    return written.reduce((draft, [word, value]) => setProperty(draft, [...path, word], value), text);
   });
 }
 
 /** Adds an exception to the `ask` list at `path`, so that `entry`, an exact one, no longer needs approval. */
 export async function addAskException(file: string, path: readonly string[], entry: string): Promise<EditResult> {
-  return edit(file, {}, (text) => appendItem(text, path, `!${entry}`));
+  return edit(file, {}, (text, servers) => appendItem(text, writtenPath(path, servers), `!${entry}`));
 }
 
 /**
@@ -119,10 +120,11 @@ export async function setOverride(
   override: ToolOverride | undefined,
   options: EditOptions = {},
 ): Promise<EditResult> {
-  const path = [...owner, "overrides"];
-  return edit(file, options, (text) => {
+  return edit(file, options, (text, servers) => {
+    const written = writtenPath(owner, servers);
+    const path = [...written, "overrides"];
     let found: unknown = ConfigDocument.parse(file, text).value;
-    for (const key of owner) found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
+    for (const key of written) found = isJsonObject(found) && Object.hasOwn(found, key) ? found[key] : undefined;
     if (!isJsonObject(found)) throw new ToolcribError("not_found", `${file} has no ${owner.join(".")}`);
     if (override !== undefined) return setProperty(text, [...path, tool], override);
     const { overrides } = found;
@@ -139,19 +141,19 @@ export interface PathEdit {
 
 /** Sets and removes the values at these paths. */
 export async function editPaths(file: string, edits: readonly PathEdit[]): Promise<EditResult> {
-  return edit(file, {}, (text) => withEdits(text, edits));
+  return edit(file, {}, (text, servers) => withEdits(text, servers, edits));
 }
 
 /** The text of the file with these edits. Writes nothing. */
 export function textWithEdits(file: string, before: string | null, edits: readonly PathEdit[]): string {
-  return plan(file, before, (text) => withEdits(text, edits)).after;
+  return plan(file, before, (text, servers) => withEdits(text, servers, edits)).after;
 }
 
-function withEdits(text: string, edits: readonly PathEdit[]): string {
-  return edits.reduce(
-    (draft, { path, value }) => (value === undefined ? removeProperty(draft, path) : setProperty(draft, path, value)),
-    text,
-  );
+function withEdits(text: string, servers: WrittenServers, edits: readonly PathEdit[]): string {
+  return edits.reduce((draft, edited) => {
+    const path = writtenPath(edited.path, servers);
+    return edited.value === undefined ? removeProperty(draft, path) : setProperty(draft, path, edited.value);
+  }, text);
 }
 
 /** The file as the change would leave it. Writes nothing. */
@@ -187,7 +189,17 @@ export function changedMeanwhile(file: string): ToolcribError {
   });
 }
 
-type Change = (text: string, servers: JsonObject) => string;
+/** The servers of a file by id: another name may be written there, or another key above it. */
+type WrittenServers = ReadonlyMap<string, { readonly path: readonly string[]; readonly entry: unknown }>;
+
+type Change = (text: string, servers: WrittenServers) => string;
+
+/** Where a path in the config is in the file. */
+function writtenPath(path: readonly string[], servers: WrittenServers): readonly string[] {
+  const [first, id = "", ...rest] = path;
+  const written = first === "mcpServers" ? servers.get(id) : undefined;
+  return written === undefined ? path : [...written.path, ...rest];
+}
 
 async function edit(file: string, options: EditOptions, change: Change): Promise<EditResult> {
   if (options.dryRun === true) return plan(file, await readText(file), change);
@@ -222,7 +234,7 @@ async function readText(file: string): Promise<string | null> {
 }
 
 /** The servers of a text that may be edited; refuses what does not parse and what another program's tools must edit. */
-function editableServers(file: string, text: string): JsonObject {
+function editableServers(file: string, text: string): WrittenServers {
   const document = ConfigDocument.parse(file, text);
   if (document.errors.length > 0) throw invalidConfigError(document.errors);
   const dialect = detectDialect(document.value, file);
@@ -235,20 +247,41 @@ function editableServers(file: string, text: string): JsonObject {
       },
     );
   }
-  const servers = document.value["mcpServers"] ?? {};
-  if (isJsonObject(servers)) return servers;
-  throw new ToolcribError("invalid_config", `${file}: mcpServers is not an object`);
+  const { servers } = document.value;
+  const mcpServers = document.value["mcpServers"] ?? {};
+  if (!isJsonObject(mcpServers)) throw new ToolcribError("invalid_config", `${file}: mcpServers is not an object`);
+  // Of two with one id that of mcpServers counts.
+  return new Map([
+    ...writtenServers("servers", dialect === "toolcrib" ? servers : undefined),
+    ...writtenServers("mcpServers", mcpServers),
+  ]);
 }
 
-function requireServer(file: string, id: string, servers: JsonObject): JsonObject {
-  const entry = Object.hasOwn(servers, id) ? servers[id] : undefined;
-  if (isJsonObject(entry)) return entry;
-  if (entry !== undefined) {
-    throw new ToolcribError("conflict", `The entry of ${JSON.stringify(id)} in ${file} is not an object.`, {
-      hint: "Correct it in the file, or remove the server.",
-    });
-  }
-  const meant = findNearest(id, Object.keys(servers));
+function writtenServers(key: string, map: unknown): [id: string, { path: readonly string[]; entry: unknown }][] {
+  if (!isJsonObject(map)) return [];
+  return [...serverIdsOf(map)].map(([name, id]) => [id, { path: [key, name], entry: map[name] }]);
+}
+
+function requireServer(
+  file: string,
+  id: string,
+  servers: WrittenServers,
+): { path: readonly string[]; entry: JsonObject } {
+  const { path, entry } = requireWritten(file, id, servers);
+  if (isJsonObject(entry)) return { path, entry };
+  throw new ToolcribError("conflict", `The entry of ${JSON.stringify(id)} in ${file} is not an object.`, {
+    hint: "Correct it in the file, or remove the server.",
+  });
+}
+
+function requireWritten(
+  file: string,
+  id: string,
+  servers: WrittenServers,
+): { readonly path: readonly string[]; readonly entry: unknown } {
+  const found = servers.get(id) ?? [...servers.values()].find(({ path }) => path.at(-1) === id);
+  if (found !== undefined) return found;
+  const meant = findNearest(id, [...servers.keys()]);
   throw new ToolcribError("not_found", `${file} has no server ${JSON.stringify(id)}`, {
     hint:
       meant === undefined
@@ -281,9 +314,10 @@ export async function findServerLine(file: string, id: string): Promise<number |
       (value, key) => (isJsonObject(value) ? value[key] : undefined),
       document.value,
     );
-    if (!isJsonObject(servers) || !Object.hasOwn(servers, id)) continue;
+    const [name] = isJsonObject(servers) ? ([...serverIdsOf(servers)].find(([, each]) => each === id) ?? []) : [];
+    if (name === undefined) continue;
     const place = { severity: "warning", code: "named", message: "", atKey: true } as const;
-    return document.report([...container, id], place).line || undefined;
+    return document.report([...container, name], place).line || undefined;
   }
   return undefined;
 }

@@ -34,6 +34,57 @@ export interface DialectRead {
 
 export const NOT_A_SERVER = "found something that is not an object; expected an object that describes a server";
 
+/** Keys of which an entry has at least one. */
+const TARGETS = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
+
+export function isServerEntry(value: unknown): value is JsonObject {
+  return isJsonObject(value) && TARGETS.some((key) => typeof value[key] === "string" || Array.isArray(value[key]));
+}
+
+/** Keys under which programs have their servers, and the client whose reader understands them. */
+export const FOREIGN_CONTAINERS: readonly (readonly [key: string, client: ClientId])[] = [
+  ["mcp_servers", "codex"],
+  ["context_servers", "zed"],
+  ["extensions", "goose"],
+  ["amp.mcpServers", "amp"],
+];
+
+/** Whether another program's servers may be under this key at the top of a file. */
+export function isForeignContainer(key: string, value: unknown): boolean {
+  if (TARGETS.includes(key) || FOREIGN_CONTAINERS.some(([name]) => name === key) || isServerEntry(value)) return true;
+  return isJsonObject(value) && Object.values(value).some((each) => isServerEntry(each) || isServerMap(each));
+}
+
+function isServerMap(value: unknown): boolean {
+  const entries = isJsonObject(value) ? Object.values(value) : Array.isArray(value) ? value : [];
+  return entries.length > 0 && entries.every(isServerEntry);
+}
+
+/** The name itself where it is a valid id, else one like it that is not taken. */
+function serverIdFor(wanted: string, taken: ReadonlySet<string>): string {
+  if (ServerIdSchema.safeParse(wanted).success) return wanted;
+  const plain =
+    wanted
+      .replace(/[^A-Za-z0-9._@ -]+/g, "-")
+      .replace(/^[^A-Za-z0-9]+/, "")
+      .slice(0, 60) || "server";
+  let id = plain;
+  for (let count = 2; taken.has(id) || !ServerIdSchema.safeParse(id).success; count++) id = `${plain}-${count}`;
+  return id;
+}
+
+/** The ids of the servers of a map by the names that are written there, in its order. */
+export function serverIdsOf(map: JsonObject): Map<string, string> {
+  const taken = new Set(Object.keys(map));
+  const ids = new Map<string, string>();
+  for (const name of Object.keys(map)) {
+    const id = serverIdFor(name, taken);
+    taken.add(id);
+    ids.set(name, id);
+  }
+  return ids;
+}
+
 /** Reads the entries of one file and collects what there is to say about them. */
 export class EntryReader {
   readonly document: ConfigDocument;
@@ -99,14 +150,8 @@ export class EntryReader {
 
   /** An id that Toolcrib accepts; a change is reported. `taken` keeps two changed ids from becoming one. */
   validId(wanted: string, path: ConfigPath, taken: ReadonlySet<string>): string {
-    if (ServerIdSchema.safeParse(wanted).success) return wanted;
-    const plain =
-      wanted
-        .replace(/[^A-Za-z0-9._@ -]+/g, "-")
-        .replace(/^[^A-Za-z0-9]+/, "")
-        .slice(0, 60) || "server";
-    let id = plain;
-    for (let count = 2; taken.has(id) || !ServerIdSchema.safeParse(id).success; count++) id = `${plain}-${count}`;
+    const id = serverIdFor(wanted, taken);
+    if (id === wanted) return id;
     this.warn(
       path,
       "renamed",

@@ -4,7 +4,7 @@ import { CLIENTS } from "../clients/clients.ts";
 import { editorFor } from "../files/edit/editors.ts";
 import { TextSyntaxError } from "../files/edit/text-syntax.ts";
 import { isJsonObject, type JsonObject } from "../model/json.ts";
-import { ServerIdSchema } from "../model/server-spec.ts";
+import { ServerIdSchema, type ServerSpec } from "../model/server-spec.ts";
 import {
   type PlaintextCredential,
   findPlaintextCredentials,
@@ -13,8 +13,9 @@ import {
 import { writeReference } from "../secrets/secret-references.ts";
 import { ConfigDocument } from "./config-document.ts";
 import { expandVariables, VscodeInputs } from "./editor-variables.ts";
+import { FOREIGN_CONTAINERS, isServerEntry } from "./entry-reader.ts";
 import { type NamedEntry, notUnderstoodError, parseCommandLine, shellWords } from "./pasted-command.ts";
-import { readServerEntry } from "./server-entry.ts";
+import { type EntryContext, type ReadEntry, readServerEntry } from "./server-entry.ts";
 
 interface ParsedServer {
   /** Proposed; valid, and no two have the same. */
@@ -53,31 +54,59 @@ function withoutFence(text: string): string {
   return (inside ?? text).replace(/^\uFEFF/, "").trim();
 }
 
-function toParsedServer(
+/**
+ * The servers of a file in a form that is known from pasted snippets only, such as Zed's, OpenCode's or one entry alone, as they are
+ * written. Rejects as `parsePastedServers` does.
+ */
+export function readSnippetFile(text: string, place: EntryContext): { servers: ServerSpec[]; warnings: string[] } {
+  const { entries, warnings } = readPasted(withoutFence(text));
+  const taken = new Set<string>();
+  const servers = entries.map((named) => {
+    const { serverId, read, noted } = readNamed(named, taken, place);
+    taken.add(serverId);
+    warnings.push(...noted);
+    return { ...read.spec, id: serverId };
+  });
+  return { servers, warnings };
+}
+
+interface NamedServer {
+  readonly serverId: string;
+  readonly read: ReadEntry;
+  readonly noted: readonly string[];
+}
+
+function readNamed(
   { id, entry: raw, warnings: noted = [] }: NamedEntry,
   taken: ReadonlySet<string>,
-): ParsedServer {
-  const place = { origin: { file: "snippet", dialect: "snippet" }, baseDir: homedir(), userHome: homedir() };
-  const { entry, warnings } = readServerEntry("pasted", raw, place);
-  const wanted = id ?? proposeId(entry, taken);
+  place: EntryContext,
+): NamedServer {
+  const read = readServerEntry("pasted", raw, place);
+  const wanted = id ?? proposeId(read.entry, taken);
   const isUsable = ServerIdSchema.safeParse(wanted).success && !taken.has(wanted);
   const serverId = isUsable ? wanted : proposeId({ command: wanted }, taken);
   const renamed =
     id !== undefined && !isUsable ? [`the name ${JSON.stringify(id.slice(0, 80))} cannot be an id here`] : [];
+  const ofEntry = read.warnings
+    .filter(({ code }) => code !== "plain_credential")
+    .map(
+      ({ path, message, hint }) =>
+        [path, message].filter((part) => part !== "").join(": ") + (hint === undefined ? "" : ` (${hint})`),
+    );
+  return { serverId, read, noted: [...renamed, ...noted, ...ofEntry] };
+}
+
+function toParsedServer(named: NamedEntry, taken: ReadonlySet<string>): ParsedServer {
+  const place = { origin: { file: "snippet", dialect: "snippet" }, baseDir: homedir(), userHome: homedir() };
+  const { serverId, read, noted } = readNamed(named, taken, place);
+  const { entry } = read;
   const found = findPlaintextCredentials(entry);
   const names = new Map(found.map((each) => [each, proposeVariable(serverId, each)]));
   return {
     serverId,
     config: replaceCredentials(entry, found, (each) => writeReference("env", names.get(each) ?? "SECRET")),
     warnings: [
-      ...renamed,
       ...noted,
-      ...warnings
-        .filter(({ code }) => code !== "plain_credential")
-        .map(
-          ({ path, message, hint }) =>
-            [path, message].filter((part) => part !== "").join(": ") + (hint === undefined ? "" : ` (${hint})`),
-        ),
       ...found.map(
         (each) => `${each.where}: a plaintext secret was here; it is now the variable ${names.get(each) ?? ""}`,
       ),
@@ -151,19 +180,9 @@ function refuseFormat(format: string, { message }: TextSyntaxError): never {
   throw notUnderstoodError(`it looks like ${format} but is not valid, ${message}`);
 }
 
-/** Keys of which an entry has at least one. */
-const TARGETS = ["command", "url", "serverUrl", "httpUrl", "cmd", "uri"];
-/** Keys under which programs have their servers, and the client whose reader understands them. */
-const CONTAINERS: readonly (readonly [key: string, client: string])[] = [
-  ["mcp_servers", "codex"],
-  ["context_servers", "zed"],
-  ["extensions", "goose"],
-  ["amp.mcpServers", "amp"],
-];
-
 interface SnippetEntries {
   readonly entries: readonly NamedEntry[];
-  readonly warnings: readonly string[];
+  readonly warnings: string[];
 }
 
 /** The entries in a pasted value: a whole config of any program, a map of servers, or one entry alone. */
@@ -180,28 +199,27 @@ function inputsOfSettings(mcp: unknown): unknown {
 function entriesOf(value: unknown): SnippetEntries {
   if (Array.isArray(value)) return listOf(value);
   if (!isJsonObject(value)) throw notUnderstoodError("it is neither an object nor a list");
-  const known = CONTAINERS.find(([key]) => Object.hasOwn(value, key));
+  const known = FOREIGN_CONTAINERS.find(([key]) => Object.hasOwn(value, key));
   if (known !== undefined) return ofClient(value, known[1]);
   const { mcpServers, servers, mcp } = value;
   const map = mcpServers ?? servers ?? (isJsonObject(mcp) ? (mcp["servers"] ?? mcp) : undefined);
-  if (isJsonObject(mcp) && mcp["servers"] === undefined && !isEntry(value)) return ofClient(value, "opencode");
+  if (isJsonObject(mcp) && mcp["servers"] === undefined && !isServerEntry(value)) return ofClient(value, "opencode");
   if (Array.isArray(map)) return listOf(map);
   if (isJsonObject(map)) return mapOf(map);
-  return isEntry(value) ? listOf([value]) : mapOf(value);
-}
-
-function isEntry(value: unknown): value is JsonObject {
-  return isJsonObject(value) && TARGETS.some((key) => typeof value[key] === "string" || Array.isArray(value[key]));
+  return isServerEntry(value) ? listOf([value]) : mapOf(value);
 }
 
 function mapOf(map: JsonObject): SnippetEntries {
   const pairs = Object.entries(map).filter(([key]) => key !== "$schema" && key !== "inputs");
-  const isMap = pairs.length > 0 && pairs.every(([, each]) => isEntry(each));
+  const isMap = pairs.length > 0 && pairs.every(([, each]) => isServerEntry(each));
   if (isMap) return { entries: pairs.map(([id, each]) => ({ id, entry: asEntry(each) })), warnings: [] };
-  // `[mcp_servers.x]` in TOML and the like, one level down.
+  // `[mcp_servers.x]` in TOML and the like, one level down, and an extension's part of the settings of an editor.
   const [only, ...others] = pairs;
-  if (others.length === 0 && isJsonObject(only?.[1]) && Object.values(only[1]).every(isEntry)) return mapOf(only[1]);
-  const wrong = pairs.find(([, each]) => !isEntry(each))?.[0];
+  if (others.length === 0 && isJsonObject(only?.[1]) && ("mcpServers" in only[1] || "servers" in only[1]))
+    return entriesOf(only[1]);
+  if (others.length === 0 && isJsonObject(only?.[1]) && Object.values(only[1]).every(isServerEntry))
+    return mapOf(only[1]);
+  const wrong = pairs.find(([, each]) => !isServerEntry(each))?.[0];
   throw notUnderstoodError(
     wrong === undefined
       ? "it contains no server"
@@ -213,7 +231,7 @@ function mapOf(map: JsonObject): SnippetEntries {
 function listOf(list: readonly unknown[]): SnippetEntries {
   if (list.length === 0) throw notUnderstoodError("the list is empty");
   const entries = list.map((item, index) => {
-    if (!isEntry(item)) throw notUnderstoodError(`item ${index + 1} has neither a command nor an address`);
+    if (!isServerEntry(item)) throw notUnderstoodError(`item ${index + 1} has neither a command nor an address`);
     const name = item["id"] ?? item["name"];
     return { ...(typeof name === "string" && name !== "" ? { id: name } : {}), entry: asEntry(item) };
   });

@@ -21,7 +21,7 @@ import {
 import { configProblems, configWarnings, serverProblems, serverWarnings } from "./config-rules.ts";
 import { configNode, entryNode } from "./config-schema.ts";
 import { adaptOwnEntry, dropHttpType, detectDialect, isClientFile, parseConfigText, readDialect } from "./dialects.ts";
-import { asUnusable, type DialectName, EntryReader, writtenKey } from "./entry-reader.ts";
+import { asUnusable, type DialectName, EntryReader, isForeignContainer, writtenKey } from "./entry-reader.ts";
 import { VscodeInputs } from "./editor-variables.ts";
 import { clientFilesIn, expandTilde, localClientEnvironment, userHome } from "./find-config.ts";
 import { withImportedSandbox, withServerDefaults, withSkillFolder } from "./server-defaults.ts";
@@ -154,7 +154,7 @@ function readToolcribFile(
     });
 
   const first = validateConfig(document, [], own, ConfigSchema, configNode());
-  const { warnings } = first;
+  const warnings = first.warnings.map((each) => withImportHint(each, own));
   const refused = (): OwnLayer => ({ config: defaults(), servers: [], problems: first.problems, warnings });
   let { output } = first;
   if (output === undefined) {
@@ -201,6 +201,15 @@ function readToolcribFile(
   // Whoever has to correct the file anyway learns everything at once.
   const problems = outside.length === 0 ? [] : [...first.problems, ...found];
   return { config, servers, problems, warnings: [...told, ...others], unusable };
+}
+
+/** Says of a key under which another program has its servers what to do with them. */
+function withImportHint(warning: Diagnostic, own: unknown): Diagnostic {
+  if (warning.code !== "unknown_key" || !isJsonObject(own)) return warning;
+  const key = Object.keys(own).find((each) => formatPath([each]) === warning.path);
+  if (key === undefined || !isForeignContainer(key, own[key])) return warning;
+  const hint = 'servers are under "mcpServers" here; toolcrib import <file> reads the form of another program';
+  return { ...warning, hint };
 }
 
 /** Where a file has an entry of a server, and what is wrong in it. */
@@ -259,8 +268,8 @@ function usableParts(document: ConfigDocument, config: unknown, path: ConfigPath
 }
 
 /**
- * A config whose server entries have Toolcrib's own keys. The `servers` and `inputs` of a snippet for VS Code are read as well;
- * of two entries with one id that of `mcpServers` counts.
+ * A config whose server entries have Toolcrib's own keys, under ids that are valid: READMEs name servers `@acme/files`. The
+ * `servers` and `inputs` of a snippet for VS Code are read as well; of two entries with one id that of `mcpServers` counts.
  */
 function withOwnKeys(value: unknown, reader: EntryReader): unknown {
   if (!isJsonObject(value)) return value;
@@ -272,10 +281,13 @@ function withOwnKeys(value: unknown, reader: EntryReader): unknown {
     map: JsonObject,
     path: ConfigPath,
     { written = path, prepare = (entry: JsonObject) => entry } = {},
-  ): JsonObject =>
-    Object.fromEntries(
-      Object.entries(map).map(([id, raw]) => {
-        const at = [...written, id];
+  ): JsonObject => {
+    const taken = new Set(Object.keys(map));
+    return Object.fromEntries(
+      Object.entries(map).map(([name, raw]) => {
+        const at = [...written, name];
+        const id = reader.validId(name, at, taken);
+        taken.add(id);
         reader.document.setWritten([...path, id], at);
         if (!isJsonObject(raw)) return [id, raw];
         const entry = adaptOwnEntry(prepare(raw), at, reader, known);
@@ -285,6 +297,7 @@ function withOwnKeys(value: unknown, reader: EntryReader): unknown {
         return [id, entry];
       }),
     );
+  };
   const own = config["mcpServers"] ?? {};
   if (isJsonObject(own) && ("mcpServers" in config || isJsonObject(servers))) {
     const foreign = isJsonObject(servers)

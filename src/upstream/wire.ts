@@ -5,7 +5,7 @@ import type { Listeners } from "../base/emitter.ts";
 import { keepSource, LARGE_JSON } from "../base/json-bytes.ts";
 import { type ErrorCode, ToolcribError } from "../model/errors.ts";
 import { isJsonObject } from "../model/json.ts";
-import type { Era, RequestId, RpcMessage } from "../model/protocol.ts";
+import { type Era, INTERNAL_ERROR, type RequestId, type RpcMessage } from "../model/protocol.ts";
 import type { TransportKind } from "../model/server-state.ts";
 
 export interface WireEvents {
@@ -72,17 +72,30 @@ export function notSent(code: ErrorCode, message: string, hint?: string, details
 export function decodeMessages(text: string): RpcMessage[] | null {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    // What .NET writes first on a console that is set to UTF-8.
+    value = JSON.parse(text.startsWith("\uFEFF") ? text.slice(1) : text);
   } catch {
     return null;
   }
   if (!Array.isArray(value)) {
-    if (!isMessage(value)) return null;
-    if (text.length > LARGE_JSON && "result" in value && isJsonObject(value.result))
-      keepResultSource(value.result, text);
-    return [value];
+    const message = withErrorObject(value);
+    if (!isMessage(message)) return null;
+    if (text.length > LARGE_JSON && "result" in message && isJsonObject(message.result))
+      keepResultSource(message.result, text);
+    return [message];
   }
-  return value.length > 0 && value.every(isMessage) ? value : null;
+  const messages = value.map(withErrorObject);
+  return messages.length > 0 && messages.every(isMessage) ? messages : null;
+}
+
+/** Servers without a library write `"error": null` beside a result, and text or `false` where an error object belongs. */
+function withErrorObject(value: unknown): unknown {
+  if (!isJsonObject(value) || !("error" in value) || isJsonObject(value["error"]) || "method" in value) return value;
+  const { error, ...rest } = value;
+  if (error === null || error === false) return rest;
+  // Without the version it may be the body of an HTTP error, which is no answer to a request of ours.
+  if (value["jsonrpc"] !== "2.0") return value;
+  return { ...rest, error: { code: INTERNAL_ERROR, message: typeof error === "string" ? error : "" } };
 }
 
 /** As libraries write an answer; the JSON of any other is made again. */

@@ -204,6 +204,23 @@ describe("quarantine", () => {
   });
 });
 
+describe("[whole-06b] many definitions that are left out together", () => {
+  it("are named with their reasons, the later ones in one warning", async () => {
+    const tools = Array.from({ length: 30 }, (_, at) => asTool({ name: `x${at}`, description: 7 }));
+    const catalog = new Catalog({ servers: [{ id: "a" }] });
+    const warnings: string[] = [];
+    catalog.on("warning", ({ message }) => warnings.push(message));
+    catalog.addSource(new FakeSource("a", { tools }));
+    await settle();
+    expect(warnings.slice(0, 5)).toEqual(
+      Array.from({ length: 5 }, (_, at) => `The tool "x${at}" is not offered: description is a number, not text`),
+    );
+    expect(warnings[5]).toMatch(/^Also not offered: tool "x5" .*, tool "x24" \(.*\) and 5 more$/);
+    expect(warnings[5]?.split("(description is a number, not text)")).toHaveLength(21);
+    expect(warnings).toHaveLength(6);
+  });
+});
+
 describe("duplicates", () => {
   it("[spine-14c] the last wins, with one warning until it is over", async () => {
     const source = new FakeSource("a", {

@@ -124,6 +124,14 @@ describe("[skill-14c] import of a client", () => {
     expect(again.json<Imported>().skipped.toSorted()).toEqual(["again", "docs", "github", "here"]);
   });
 
+  it("in the home, says nothing of files of the project, which are the user's there", async () => {
+    const place = workspace();
+    giveFile(place, "cursor");
+    const { code, stderr } = await place.runHere(["import", "cursor"], { cwd: place.home });
+    expect(code).toBe(0);
+    expect(stderr).not.toContain("Skipped");
+  });
+
   it("[trust-01j] takes what belongs to the folder only when asked to", async () => {
     const place = workspace();
     giveFile(place, "cursor");

@@ -340,13 +340,16 @@ describe("[whole-29a] clients that start servers with a part of their environmen
     expect((await place.runHere(["connect", "codex"])).code).toBe(0);
     place.configure({ one: { ...misbehaving("ok"), env: { GITHUB_TOKEN: "${GITHUB_TOKEN}" } } });
     const env = { GITHUB_TOKEN: TOKEN };
-    const clientChecks = async (): Promise<string[]> => {
-      const { checks } = (await place.run(["doctor", "--json"], { env })).json<{
+    const clientChecks = async (options = {}): Promise<string[]> => {
+      const { checks } = (await place.runHere(["doctor", "--json"], { env, ...options })).json<{
         checks: { area: string; message: string }[];
       }>();
       return checks.filter(({ area }) => area === "clients").map(({ message }) => message);
     };
-    expect(await clientChecks()).toEqual([expect.stringMatching(/^Codex CLI .*GITHUB_TOKEN \(one\)/)]);
+    const lacking = expect.stringMatching(/^Codex CLI .*GITHUB_TOKEN \(one\)/);
+    expect(await clientChecks()).toEqual([lacking]);
+    // Where the file of the project is the user's.
+    expect(await clientChecks({ cwd: place.home })).toEqual([lacking]);
     expect((await place.run(["connect", "codex"], { env })).code).toBe(0);
     expect(await clientChecks()).toEqual([]);
   });

@@ -301,6 +301,29 @@ describe("[spine-19f] import", () => {
     expect(existsSync(join(place.dir, "home/toolcrib.json"))).toBe(false);
   });
 
+  it.each([
+    ["zed.json", { context_servers: { it: { source: "custom", command: "npx", args: ["-y", "it"] } } }],
+    ["opencode.json", { mcp: { it: { type: "local", command: ["npx", "-y", "it"], enabled: true } } }],
+    ["settings.json", { "amp.mcpServers": { it: { command: "npx", args: ["-y", "it"] } } }],
+    ["warp.json", { it: { command: "npx", args: ["-y", "it"], working_directory: null } }],
+    ["alone.json", { command: "npx", args: ["-y", "it"] }],
+    ["codex.toml", '[mcp_servers.it]\ncommand = "npx"\nargs = ["-y", "it"]\n'],
+    ["goose.yaml", "extensions:\n  it:\n    type: stdio\n    cmd: npx\n    args: [-y, it]\n"],
+  ])("[whole-01a] reads a snippet for a program that keeps servers in another place: %s", async (name, snippet) => {
+    const place = workspace();
+    const file = place.write(name, typeof snippet === "string" ? snippet : JSON.stringify(snippet));
+    const { code, stderr } = await place.runHere(["import", file]);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(JSON.parse(place.read("home/toolcrib.json"))).toMatchObject({
+      mcpServers: { it: { command: "npx", args: ["-y", "it"] } },
+    });
+    if (typeof snippet === "string") return;
+    // In Toolcrib's own file it is not read, which says what to do.
+    place.write("home/toolcrib.json", JSON.stringify(snippet));
+    const listed = await place.runHere(["list", "--standalone"]);
+    expect(listed.stderr).toContain('servers are under "mcpServers" here; toolcrib import <file> reads');
+  });
+
   it("tells of what cannot be imported", async () => {
     const place = workspace();
     place.write("half.json", JSON.stringify({ mcpServers: { good: { command: "true" }, bad: { args: ["x"] } } }));

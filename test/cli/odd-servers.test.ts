@@ -23,6 +23,9 @@ it("[whole-05a] what is not a result is an error with details, and an answer wit
     silent: { __raw: {} },
     nothing: { __raw: { result: null } },
     bare: {},
+    boxed: { content: [{ type: "text", text: { hidden: 1 } }] },
+    refused: { __raw: { error: "the disk is full" } },
+    unrefused: { __raw: { result: { content: [{ type: "text", text: "fine" }] }, error: null } },
   };
   const place = workspace();
   place.configure({ odd: scripted(place, { tools: Object.keys(results).map(plainTool), results }) });
@@ -39,6 +42,13 @@ it("[whole-05a] what is not a result is an error with details, and an answer wit
   expect(object?.json<ErrorObject>().error.details).toMatchObject({ where: "content", found: "an object" });
   expect(object?.stdout).not.toContain("hidden");
   expect(holed?.json<ErrorObject>().error.details).toMatchObject({ where: "content[1]", found: "null" });
+
+  const [boxed, refused, unrefused] = await Promise.all(
+    ["boxed", "refused", "unrefused"].map((name) => call(name, "--json")),
+  );
+  expect(boxed?.json<ErrorObject>().error.details).toMatchObject({ where: "content[0].text", found: "an object" });
+  expect(refused?.json<ErrorObject>().error).toMatchObject({ code: "tool_error", message: "the disk is full" });
+  expect(unrefused?.json()).toMatchObject({ content: [{ type: "text", text: "fine" }] });
 
   for (const name of ["silent", "nothing", "bare"]) {
     const { code, stdout } = await call(name);

@@ -295,6 +295,9 @@ if (word === "run") { console.error("Error: OCI permission denied"); process.exi
     put(join(place.dir, "reports/SKILL.md"), skillText("reports", text));
     const done = await run(place, ["install", "reports", "--with-mcp", "--dry-run", "--yes", "--set", "TEAM=blue"]);
     expect(done.code).toBe(0);
+    expect(done.stderr).toContain(
+      `runs in a container from the image acme/reports --root ${place.dir} --team blue\n  and may change the files in ${place.dir}\n`,
+    );
     // The lines that would be added to the config.
     const added = done.stdout.replaceAll(/[\s+]/g, "");
     expect(added).toContain(`"args":["--root","${place.dir}","--team","blue"]`);

@@ -320,6 +320,24 @@ describe("[spine-05d] OpenClaw", () => {
     expect(rulesOf({ tools: { allow: ["bundle-mcp"] } })).toEqual({ allow: ["*"], deny: ["rm"] });
   });
 
+  it("[whole-02a] one name may be written without a list, and a list that cannot be read allows nothing", () => {
+    const read = (rest: JsonObject) => {
+      const value = { mcp: { servers: { files: { command: "x" } } }, ...rest };
+      const { servers, roles, warnings } = readValue(value, "/x/openclaw.json");
+      return [servers[0]?.tools ?? roles["shy"]?.tools, codes(warnings)];
+    };
+    expect(read({ tools: { deny: "files__rm" } })).toEqual([{ deny: ["files__rm"] }, []]);
+    expect(read({ gateway: { tools: { allow: "files__ls" } } })).toEqual([{ allow: ["files__ls"] }, []]);
+    const none = "no_tools mcp.servers.files";
+    expect(read({ tools: { deny: { rm: true } } })).toEqual([{ allow: [] }, ["wrong_value tools.deny", none]]);
+    expect(read({ tools: { deny: ["a", 5] }, gateway: { tools: { allow: ["*"] } } })).toEqual([
+      { allow: [] },
+      ["wrong_value tools.deny", none],
+    ]);
+    const agents = { list: [{ id: "shy", tools: { allow: 5 } }] };
+    expect(read({ agents })).toEqual([{ allow: [] }, ["wrong_value agents.list[0].tools.allow"]]);
+  });
+
   it("[whole-02a] a tool is allowed if every list allows it, by its own name, its public one or a pattern", () => {
     const include = ["echo", "get-*"];
     const allowed = (allow: string[], gateway: string[], entry: JsonObject = {}) => {

@@ -15,7 +15,14 @@ import {
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { addServer, removeServer, setEnabled } from "../../src/config/edit-config.ts";
+import {
+  addServer,
+  editPaths,
+  findServerLine,
+  removeServer,
+  setEnabled,
+  setOverride,
+} from "../../src/config/edit-config.ts";
 import { withLock } from "../../src/files/lock-file.ts";
 import { writeAtomic } from "../../src/files/write-atomic.ts";
 import { FIXTURES, Workplace } from "./support.ts";
@@ -141,6 +148,31 @@ describe("[spine-19c] editing a config file", () => {
     ]);
     await removeServer(file, "a");
     expect(JSON.parse(read(file))).toEqual({ mcpServers: { b: { command: "x" } } });
+  });
+
+  it("[whole-01a] edits a server where it is written: under another name, or below servers", async () => {
+    const place = new Workplace();
+    const name = "@acme/files";
+    const text = JSON.stringify({ servers: { it: { command: "x" } }, mcpServers: { [name]: { command: "y" } } });
+    const file = place.write("toolcrib.json", text);
+    await setEnabled(file, "acme-files", false);
+    await setEnabled(file, name, true);
+    await setEnabled(file, "acme-files", false);
+    await setEnabled(file, "it", false);
+    await editPaths(file, [{ path: ["mcpServers", "acme-files", "tools"], value: { deny: ["drop"] } }]);
+    await setOverride(file, ["mcpServers", "it"], "get", { description: "Gets." });
+    expect(JSON.parse(read(file))).toEqual({
+      servers: { it: { command: "x", enabled: false, overrides: { get: { description: "Gets." } } } },
+      mcpServers: { [name]: { command: "y", enabled: false, tools: { deny: ["drop"] } } },
+    });
+    await expect(addServer(file, "acme-files", { command: "z" })).rejects.toMatchObject({ code: "conflict" });
+    await addServer(file, "acme-files", { command: "z" }, { replace: true });
+    expect(await findServerLine(file, "acme-files")).toBeGreaterThan(0);
+    await removeServer(file, "acme-files");
+    await removeServer(file, "it");
+    expect(JSON.parse(read(file))).toEqual({ servers: {}, mcpServers: {} });
+    const empty = place.write("null/toolcrib.json", '{"mcpServers": null}');
+    await expect(removeServer(empty, "it")).rejects.toMatchObject({ code: "not_found" });
   });
 
   it("refuses an id that is taken, one that is unknown, and an entry that would not load", async () => {

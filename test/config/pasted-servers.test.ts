@@ -114,6 +114,10 @@ describe("a snippet", () => {
       `{"mcp": {"files": {"type": "local", "command": ["npx", "-y", "@modelcontextprotocol/server-filesystem", "/tmp"]}}}`,
     ],
     ["Zed", `{"context_servers": {"files": ${JSON.stringify(FILES)}}}`],
+    [
+      "an extension's settings",
+      `{"augment.advanced": {"mcpServers": [${JSON.stringify({ name: "files", ...FILES })}]}}`,
+    ],
     ["ACP", `[{"name": "files", "command": "npx", "args": ${JSON.stringify(FILES.args)}, "env": []}]`],
   ])("%s", (_, text) => {
     const { serverId, config } = one(text);

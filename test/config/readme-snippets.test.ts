@@ -187,6 +187,35 @@ describe("snippets of servers' READMEs in toolcrib.json", () => {
     expect(warnings.filter(({ code }) => code === "unknown_key")).toEqual([]);
   });
 
+  it("[whole-01a] names that are no ids become ids, each its own, with a warning at the name", async () => {
+    const place = new Workplace();
+    const names = ["@21st-dev/magic", "github.com/acme/files", "files", "@acme/files", "acme/files", "local"];
+    const file = place.write("toolcrib.json", {
+      mcpServers: Object.fromEntries(
+        names.map((name) => [name, { ...npx(name), frob: name === "acme/files" || undefined }]),
+      ),
+    });
+    const { servers, warnings } = await place.load({ file });
+    expect(servers.map(({ id, args }) => [id, args?.at(-1)])).toEqual([
+      ["21st-dev-magic", "@21st-dev/magic"],
+      ["github.com-acme-files", "github.com/acme/files"],
+      ["files", "files"],
+      ["acme-files", "@acme/files"],
+      ["acme-files-2", "acme/files"],
+      ["local-2", "local"],
+    ]);
+    expect(servers.map(({ problem }) => problem?.includes('mcpServers["acme/files"].frob'))).toEqual(
+      names.map((name) => (name === "acme/files" ? true : undefined)),
+    );
+    expect(warnings.flatMap(({ code, path }) => (code === "renamed" ? [path] : []))).toEqual([
+      'mcpServers["@21st-dev/magic"]',
+      'mcpServers["github.com/acme/files"]',
+      'mcpServers["@acme/files"]',
+      'mcpServers["acme/files"]',
+      "mcpServers.local",
+    ]);
+  });
+
   it("[whole-01c] tools that are not allowed are not offered by being asked about", async () => {
     const place = new Workplace();
     const entry = { ...npx("x"), includeTools: ["read", "write"], autoApprove: ["read"] };

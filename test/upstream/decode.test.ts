@@ -27,8 +27,20 @@ describe("decodeMessages", () => {
     '{"level":30,"msg":"a log line"}',
     '{"id":1}',
     '{"id":1,"error":"x"}',
+    '{"id":1,"error":null}',
   ])("[spine-09e] has no message in %j", (text) => {
     expect(decodeMessages(text)).toBeNull();
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":1,"result":{"a":1},"error":null}', { result: { a: 1 } }],
+    ['{"jsonrpc":"2.0","id":1,"error":null}', {}],
+    ['{"jsonrpc":"2.0","id":1,"error":"the disk is full"}', { error: { code: -32603, message: "the disk is full" } }],
+    ['{"jsonrpc":"2.0","id":1,"error":true}', { error: { code: -32603, message: "" } }],
+    ['\uFEFF{"jsonrpc":"2.0","id":1,"result":{}}', { result: {} }],
+  ])("[whole-05a] reads the answer of a server without a library: %s", (text, answer) => {
+    expect(decodeMessages(text)).toEqual([{ jsonrpc: "2.0", id: 1, ...answer }]);
+    if (!text.startsWith("\uFEFF")) expect(decodeMessages(`[${text}]`)).toEqual([{ jsonrpc: "2.0", id: 1, ...answer }]);
   });
 
   it("tells requests, notifications and answers apart", () => {

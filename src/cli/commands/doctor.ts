@@ -76,7 +76,11 @@ async function clientChecks(invocation: Invocation, config: LoadedConfig): Promi
   const needed = [...neededVariables(config)];
   const clients = needed.length === 0 ? [] : CLIENTS.filter(({ reducesEnvironment }) => reducesEnvironment);
   const place = clientEnvironment(invocation);
-  const files = clients.flatMap((client) => client.files(place).map((file) => ({ client, file })));
+  // In the home a client's file of the project is that of the user.
+  const files = clients.flatMap((client) => {
+    const byPlace = new Map(client.files(place).map((file) => [`${file.path} ${file.projectKey ?? ""}`, file]));
+    return [...byPlace.values()].map((file) => ({ client, file }));
+  });
   const checks = files.map(async ({ client, file }): Promise<Check[]> => {
     const opened = await openClientFile(client, file);
     if (opened.state !== "read") return [];

@@ -1,7 +1,7 @@
 /** `toolcrib import`: adds the servers of a client or a config file to the config. */
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { AgentClient, ClientFile } from "../../clients/agent-client.ts";
 import { clientById } from "../../clients/clients.ts";
@@ -11,6 +11,7 @@ import { parseConfigText, readDialect } from "../../config/dialects.ts";
 import { addServer, editPaths, type EditResult } from "../../config/edit-config.ts";
 import { expandTilde, userHome } from "../../config/find-config.ts";
 import { loadConfig } from "../../config/load-config.ts";
+import { readSnippetFile } from "../../config/pasted-servers.ts";
 import type { DialectRead } from "../../config/entry-reader.ts";
 import type { Config } from "../../model/config.ts";
 import { asToolcribError, ToolcribError } from "../../model/errors.ts";
@@ -342,7 +343,9 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
     if (file !== undefined) return { ...readConfigFile(invocation, file.path), name: client.id };
   }
   const wanted = clientScope(invocation);
-  const inFolder = client.files(place).filter(isProjectFile);
+  const ofUser = new Set(client.files(place).flatMap((file) => (isProjectFile(file) ? [] : [file.path])));
+  // In the home they are the user's, which are read.
+  const inFolder = client.files(place).filter((file) => isProjectFile(file) && !ofUser.has(file.path));
   // The servers of a cloned folder must not get into the user's config unnoticed.
   const isWanted = (file: ClientFile): boolean => wanted === "project" || !isProjectFile(file);
   const scoped: AgentClient = { ...client, files: (at) => client.files(at).filter(isWanted) };
@@ -369,7 +372,9 @@ async function readClient(invocation: Invocation, client: AgentClient): Promise<
 
 function readConfigFile(invocation: Invocation, file: string): ImportSource {
   const { env } = invocation;
-  const document = parseConfigText(file, readFileSync(file, "utf8"));
+  const text = readFileSync(file, "utf8");
+  if (/\.(?:toml|ya?ml)$/i.test(file)) return readSnippet(invocation, file, text);
+  const document = parseConfigText(file, text);
   if (document.errors.length > 0) throw invalidConfigError(document.errors);
   const { servers, roleServers, roles, warnings, problems, own } = readDialect(document.value, {
     file,
@@ -379,11 +384,24 @@ function readConfigFile(invocation: Invocation, file: string): ImportSource {
   // Without a role's own server the role gets the shared one.
   const isRoleWrong = Object.values(roleServers).some((own) => own.some(({ problem }) => problem !== undefined));
   if ((servers.length === 0 || isRoleWrong) && problems.length > 0) throw invalidConfigError(problems);
+  if (servers.length === 0 && own.length === 0 && Object.keys(roleServers).length === 0)
+    return readSnippet(invocation, file, text);
   warnAboutDiagnostics(invocation, [...document.warnings, ...warnings, ...problems]);
-  if (servers.length === 0 && own.length === 0 && Object.keys(roleServers).length === 0) {
-    throw new ToolcribError("not_found", `${file} has no MCP servers.`);
-  }
   return { name: file, files: [file], servers, roleServers, roles, own };
+}
+
+/** A file in the form of a program that keeps its servers under a key of its own, or with one entry alone. */
+function readSnippet({ out, env }: Invocation, file: string, text: string): ImportSource {
+  const place = { origin: { file, dialect: "snippet" }, baseDir: dirname(file), userHome: userHome(env) };
+  try {
+    const { servers, warnings } = readSnippetFile(text, place);
+    for (const warning of warnings) out.warn(`${file}: ${warning}`);
+    return { name: file, files: [file], servers, roleServers: {}, roles: {}, own: [] };
+  } catch (error) {
+    const { code, message } = asToolcribError(error);
+    if (code !== "invalid_arguments") throw error;
+    throw new ToolcribError("not_found", `${file} has no MCP servers.`, { hint: message, cause: error });
+  }
 }
 
 /** Credentials are reported later, and only for imported servers. */

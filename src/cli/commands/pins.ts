@@ -136,7 +136,9 @@ async function reset(
   if (removed.length > 0) recordEvents(invocation, config, "pin.reset", removed);
   if (out.json) out.value({ file: pins.file, removed });
   else
-    out.line(`Deleted ${removed.length} pins from ${pins.file}. Each definition is pinned again when it is next seen.`);
+    out.line(
+      `Deleted ${removed.length} ${removed.length === 1 ? "pin" : "pins"} from ${pins.file}. Each definition is pinned again when it is next seen.`,
+    );
   return 0;
 }
 

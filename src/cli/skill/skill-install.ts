@@ -298,17 +298,18 @@ async function confirmServers(
 }
 
 function startedServerText({ id, entry }: Pick<CheckedEntry, "id" | "entry">): string {
-  const { env = {}, headers = {}, cwd, url, command, sandbox } = entry;
-  const image = typeof sandbox === "object" ? sandbox.image : undefined;
+  const { args = [], env = {}, headers = {}, cwd, url, command, sandbox } = entry;
+  const { image, write } = typeof sandbox === "object" ? sandbox : {};
   const first =
     command !== undefined
       ? `is started with: ${commandLine(entry)}`
       : url === undefined && image !== undefined
-        ? `runs in a container from the image ${image}`
+        ? `runs in a container from the image ${commandLine({ command: image, args })}`
         : `is reached at ${url ?? ""}`;
   const lines = [
     `The server ${id} ${first}`,
     ...(cwd === undefined ? [] : [`  in the folder ${cwd}`]),
+    ...(write ?? []).map((folder) => `  and may change the files in ${folder}`),
     ...Object.entries(env).map(([name, value]) => `  with the variable ${name}=${value}`),
     ...Object.entries(headers).map(([name, value]) => `  with the header ${name}: ${value}`),
   ];

@@ -135,19 +135,34 @@ function isAboutTask(use: Use, result: Result): boolean {
 /** A tool's result must have content; that of an old or careless server without any gets an empty list. */
 function withContent(result: Result, target: Target | undefined): CallToolResult {
   const { content } = result;
-  // Blocks may lack a `type`; readers treat it as an unknown type.
-  if (Array.isArray(content) && content.every(isJsonObject)) return result as CallToolResult;
   if (content === undefined || content === null) return { ...result, content: [] };
-  const bad = Array.isArray(content) ? content.findIndex((block) => !isJsonObject(block)) : -1;
-  const where = bad === -1 ? "content" : `content[${bad}]`;
-  const found = kindOf(bad === -1 ? content : (content as unknown[])[bad]);
+  const fault = contentFault(content);
+  if (fault === undefined) return result as CallToolResult;
+  const { where, value, required } = fault;
+  const found = kindOf(value);
   const { source: server, name: tool } = target?.capability.origin ?? { source: "", name: "" };
   throw new ToolcribError(
     "tool_error",
     `The tool ${tool} of ${server} returned something that is not a result: ${where} is ${found}, ` +
-      `where MCP requires ${bad === -1 ? "a list of content blocks" : "a content block"}.`,
+      `where MCP requires ${required}.`,
     { hint: "This is a fault of the server; the tool may have run.", details: { server, tool, where, found } },
   );
+}
+
+/**
+ * Where the content is not what every reader expects. Blocks may lack a `type`; readers treat it as an unknown type. A text that
+ * is not one would be shown as nothing, and providers refuse it.
+ */
+function contentFault(content: unknown): { where: string; value: unknown; required: string } | undefined {
+  if (!Array.isArray(content)) return { where: "content", value: content, required: "a list of content blocks" };
+  const blocks: readonly unknown[] = content;
+  for (const [index, block] of blocks.entries()) {
+    const where = `content[${index}]`;
+    if (!isJsonObject(block)) return { where, value: block, required: "a content block" };
+    if (block["type"] === "text" && typeof block["text"] !== "string")
+      return { where: `${where}.text`, value: block["text"], required: "text" };
+  }
+  return undefined;
 }
 
 /** Never the value itself, which is the server's. */

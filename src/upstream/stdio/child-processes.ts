@@ -260,7 +260,10 @@ export function startError(error: unknown, command: string): ToolcribError {
   }
   if (code === "ENOENT") {
     const more = INSTALL_HINTS[basename(command).replace(/\.(cmd|exe|bat)$/i, "")];
-    const hint = `Install it or give its full path as \`command\`.${more === undefined ? "" : ` ${more}`}`;
+    // Some clients take a whole line; here it is the name of a program.
+    const hint = /^\S+\s+\S/.test(command)
+      ? "`command` is the program alone. Put what follows it into `args`."
+      : `Install it or give its full path as \`command\`.${more === undefined ? "" : ` ${more}`}`;
     return startUnavailable(`command not found: ${command}`, hint, code);
   }
   const known = START_FAILURES.find(({ codes }) => code !== undefined && codes.includes(code));

@@ -134,6 +134,11 @@ describe("StdioWire: opening", () => {
     });
   });
 
+  it("[whole-01a] says of a whole line as the command where its arguments belong", async () => {
+    const { wire } = wireOn({ command: "no-such-program-here -y it" });
+    await expect(wire.open(never)).rejects.toMatchObject({ hint: expect.stringContaining("into `args`") });
+  });
+
   it("[spine-08b] tells a missing folder from a missing command", async () => {
     const { wire } = wireOn({ cwd: "/no/such/folder" });
     await expect(wire.open(never)).rejects.toThrow("the working directory does not exist: /no/such/folder");
