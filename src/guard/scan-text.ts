@@ -78,12 +78,13 @@ function isPlainAscii(text: string): boolean {
 export function scanText(text: string, options: ScanOptions = {}): Finding[] {
   // What most results are: one slice, without the machinery for many.
   if (text.length <= SLICE_LENGTH) return findingsOf(text, readSlice(text), options);
-  return [...scanSlices(text, options)].flat();
+  return slicesOf(text).flatMap(({ from, to }) => scanSlice(text.slice(from, to), from, options));
 }
 
-/** The same slice by slice, for a caller that lets others work in between. `isRest` is for all pieces but the first. */
-export function* scanSlices(text: string, options: ScanOptions = {}, isRest = false): Generator<Finding[]> {
-  for (const passages of passageSlices(text, isRest)) yield findingsOf(text, passages, options);
+/** One of the slices of a longer text, for a caller that lets others work in between. */
+export function scanSlice(slice: string, from: number, options: ScanOptions): Finding[] {
+  const findings = findingsOf(slice, passagesOfSlice(slice, from), options);
+  return findings.map((finding) => ({ ...finding, start: finding.start + from, end: finding.end + from }));
 }
 
 function findingsOf(text: string, passages: readonly Passage[], options: ScanOptions): Finding[] {
@@ -120,31 +121,27 @@ export interface Passage {
 
 /** All that the rules match in a text, suspicious or not. */
 export function passagesOf(text: string): Passage[] {
-  return [...passageSlices(text)].flat();
+  return slicesOf(text).flatMap(({ from, to }) =>
+    passagesOfSlice(text.slice(from, to), from).map((passage) => moved(passage, from)),
+  );
 }
 
-/** Where a text is cut into so many pieces, which begin with slices of the whole and overlap as these do. */
-export function cutsOf({ length }: string, pieces: number): { readonly from: number; readonly to: number }[] {
-  const step = Math.ceil(length / pieces / (SLICE_LENGTH - SLICE_OVERLAP)) * (SLICE_LENGTH - SLICE_OVERLAP);
-  return Array.from({ length: Math.ceil(Math.max(1, length - SLICE_OVERLAP) / step) }, (_, at) => ({
-    from: at * step,
-    to: (at + 1) * step + SLICE_OVERLAP,
-  }));
+/** The slices in which a text is read, wherever that is done. */
+export function slicesOf({ length }: { readonly length: number }): { readonly from: number; readonly to: number }[] {
+  const step = SLICE_LENGTH - SLICE_OVERLAP;
+  const count = Math.ceil(Math.max(1, length - SLICE_OVERLAP) / step);
+  return Array.from({ length: count }, (_, at) => ({ from: at * step, to: at * step + SLICE_LENGTH }));
 }
 
-function* passageSlices(text: string, isRest = false): Generator<Passage[]> {
-  for (let from = 0; from === 0 || from + SLICE_OVERLAP < text.length; from += SLICE_LENGTH - SLICE_OVERLAP) {
-    const known = from === 0 && !isRest ? 0 : SLICE_OVERLAP;
-    yield readSlice(text.slice(from, from + SLICE_LENGTH))
-      // Wholly in the part that two slices share: the one before has it.
-      .filter(({ matches }) => matches.some((match) => spanOf(match).end > known))
-      .map(({ score, matches }) => ({ score, matches: matches.map((match) => moved(match, from)) }));
-  }
+function passagesOfSlice(slice: string, from: number): Passage[] {
+  const known = from === 0 ? 0 : SLICE_OVERLAP;
+  // Wholly in the part that two slices share: the one before has it.
+  return readSlice(slice).filter(({ matches }) => matches.some((match) => spanOf(match).end > known));
 }
 
-function moved(sign: Sign, by: number): Sign {
-  const run = spanOf(sign);
-  return { ...sign, start: sign.start + by, end: sign.end + by, run: { start: run.start + by, end: run.end + by } };
+function moved({ score, matches }: Passage, by: number): Passage {
+  const move = ({ start, end }: Span): Span => ({ start: start + by, end: end + by });
+  return { score, matches: matches.map((match) => ({ ...match, ...move(match), run: move(spanOf(match)) })) };
 }
 
 function readSlice(text: string, depth = 0, budget = new Budget()): Passage[] {

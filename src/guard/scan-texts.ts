@@ -1,11 +1,12 @@
 /** Many texts, few readings; and large ones off the main thread, so that no call waits for another call's document. */
 import { availableParallelism } from "node:os";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { type ReadPart, readTogether } from "../base/shared-text.ts";
 import { lastAtOrBefore } from "../base/sorted.ts";
 import { ThreadPool } from "../base/thread-calls.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding } from "../model/finding.ts";
-import { cutsOf, passagesOf, type ScanOptions, scanSlices, scanText, unreadable } from "./scan-text.ts";
+import { passagesOf, type ScanOptions, scanSlice, scanText, slicesOf, unreadable } from "./scan-text.ts";
 import { mayForgeCall } from "./structure.ts";
 
 /** Findings by text; texts without findings are left out. */
@@ -25,9 +26,9 @@ export interface ContentOptions extends ScanOptions {
 const YOUNG_MB = 8;
 /** Above this many units in all, a thread reads them. */
 const MAX_UNITS_HERE = 64 * 1024;
-
-/** Longer texts are cut into pieces that all threads read at once: whoever waits for the result has nothing else to do. */
-const MAX_UNCUT = 256 * 1024;
+/** Texts that are a smaller part of all are read together in one call: no result is to use all the room that the threads have for calls. */
+const MIN_SHARE = 1 / 32;
+/** All of them read a text that is long by itself: whoever waits for the result has nothing else to do. */
 const THREADS = Math.min(2, availableParallelism());
 
 /** For texts that are known to be few or short. */
@@ -48,9 +49,10 @@ export async function scanLargeTexts(
   const all = [...texts];
   const units = all.reduce((sum, { length }) => sum + length, 0);
   if (units <= MAX_UNITS_HERE) return scanTexts(all, options);
+  const least = Math.max(MAX_UNITS_HERE, units * MIN_SHARE);
   try {
-    const short = all.filter(({ length }) => length <= MAX_UNCUT);
-    const long = all.filter(({ length }) => length > MAX_UNCUT).map((text) => scanCut(text, options));
+    const short = all.filter(({ length }) => length <= least);
+    const long = all.filter(({ length }) => length > least).map((text) => scanShared(text, options));
     const found = short.length === 0 ? [] : threads.call<TextFindings>("scan", short, options);
     const parts = await Promise.all([found, ...long]);
     return new Map(parts.flatMap((part) => [...part]));
@@ -61,18 +63,11 @@ export async function scanLargeTexts(
   }
 }
 
-async function scanCut(text: string, options: ScanOptions): Promise<[string, Finding[]][]> {
-  const pieces = cutsOf(text, THREADS).map(({ from, to }) =>
-    threads.call<Finding[]>("piece", text.slice(from, to), from, options),
+async function scanShared(text: string, options: ScanOptions): Promise<[string, Finding[]][]> {
+  const findings = await readTogether(text, THREADS, (shared) =>
+    threads.call<ReadPart<Finding>[]>("shared", shared, options),
   );
-  const findings = (await Promise.all(pieces)).flat();
   return findings.length === 0 ? [] : [[text, findings]];
-}
-
-/** One of the pieces that a long text is cut into, and where it begins. */
-export function scanPiece(text: string, from: number, options: ScanOptions): Finding[] {
-  const findings = [...scanSlices(text, options, from > 0)].flat();
-  return findings.map((finding) => ({ ...finding, start: finding.start + from, end: finding.end + from }));
 }
 
 /** One after another: of many at once, calls would wait for a piece of each in every turn of the event loop. */
@@ -122,8 +117,8 @@ function* scanInSteps(texts: readonly string[], options: ScanOptions): Generator
   for (const text of texts) {
     if (text.length > BATCH_LENGTH) {
       const findings: Finding[] = [];
-      for (const part of scanSlices(text, options)) {
-        findings.push(...part);
+      for (const { from, to } of slicesOf(text)) {
+        findings.push(...scanSlice(text.slice(from, to), from, options));
         yield undefined;
       }
       keep(text, findings);
@@ -166,6 +161,8 @@ function suspects(batch: readonly string[]): Set<string> {
 
 const threads = new ThreadPool({
   most: THREADS,
+  // As many texts as threads elsewhere keep calls waiting: each text is a call for every thread.
+  maxWaiting: 64 * THREADS,
   start() {
     const { Worker } = process.getBuiltinModule("node:worker_threads");
     // The bundler knows this line by its words.

@@ -1,4 +1,5 @@
 import { untrustedMarkOf } from "../../../src/guard/wrap-untrusted.ts";
+import { availableParallelism } from "node:os";
 import { Worker, type WorkerOptions } from "node:worker_threads";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createHub } from "../../../src/hub/create/create-hub.ts";
@@ -220,7 +221,8 @@ describe("[speed-04b] large results of one session", () => {
       return outcome.ok && outcome.result.content[0]?.["text"] === text;
     });
     await eventually(() => left <= 64);
-    expect(held).toHaveLength(64);
+    // Each is read by all threads.
+    expect(held).toHaveLength(64 * Math.min(2, availableParallelism()));
     for (let call = 0; call < 20; call += 1) {
       const outcome = await running.call({ session: caller, name: "other__echo", arguments: { text: `${call}` } });
       expect(outcome.result?.content).toEqual([{ type: "text", text: `${call}` }]);
@@ -259,7 +261,7 @@ describe("[speed-04g] a large result", () => {
     });
     const { postMessage } = Worker.prototype;
     vi.spyOn(Worker.prototype, "postMessage").mockImplementation(function (this: Worker, message, ...rest) {
-      if (message?.name === "piece") note("scanned");
+      if (message?.name === "shared") note("scanned");
       postMessage.call(this, message, ...rest);
     });
     let counting = setImmediate(count);
