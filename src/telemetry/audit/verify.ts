@@ -432,16 +432,12 @@ function judge(
       const missing = part === 1 ? "the file before this one is" : `${part} files before this one are`;
       return [problem(name, "removed", `${missing} missing`)];
     }
-    const { last } = before;
     if (before.header !== undefined && before.header.key !== header.key)
       return [problem(name, "changed", "the chain has another key from this file on")];
-    if (last === undefined || header.prev === last.hash) return [];
     if (before.header !== undefined && part > before.header.part + 1)
       return [problem(name, "removed", "a file between this one and the one before is missing")];
-    const missing = header.seq - last.seq - 1;
-    if (missing > 0)
-      return [problem(before.file.name, "truncated", `${missing} lines are missing at the end of the file`)];
-    return [problem(name, "changed", "the file does not follow from the one before")];
+    if (header.prev === null) return [problem(name, "foreign", "a second beginning of the chain")];
+    return check({ file: before.file.name, seq: header.seq - 1, hash: header.prev }, "the file after it");
   }
 
   /** What is known elsewhere of the end of a file must still be so. */
