@@ -398,14 +398,13 @@ function judge(
     const problems = parts.flatMap((report) => [...report.problems]);
     for (const [index, part] of parts.entries()) problems.push(...joint(parts[index - 1], part));
     const state = last?.type === "closed" ? "closed" : isInUse(file, Date.now(), newest) ? "open" : "unclosed";
-    // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
     const head = found.heads.get(chain);
     // A chain that is longer than its head was killed before the head was written; one that is shorter was cut.
-    if (head !== undefined && last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning"))
-      problems.push(...check(head, HEADS));
-    if (last?.type === "rotated")
+    const cut = head === undefined ? [] : check(head, HEADS);
+    problems.push(...cut);
+    if (last?.type === "rotated" && cut.length === 0)
       problems.push(problem(file.name, "removed", "the file that follows this one is missing"));
-    else if (state === "unclosed")
+    else if (last?.type !== "rotated" && state === "unclosed")
       problems.push(warning(file.name, "the chain has no end: its process was killed, or the end was cut off"));
     const report: ChainReport = {
       chain,
