@@ -65,8 +65,8 @@ export interface AuditKeeperOptions {
   readonly restMs?: number;
 }
 
-/** `all`: files of every process. `due`: only what this one wrote, if all were looked at a moment ago. `last`: the same, because it ends. */
-export type IntakeScope = "all" | "due" | "last";
+/** `all`: files of every process. `last`: only what this one wrote, because it ends. */
+export type IntakeScope = "all" | "last";
 
 /** The result of taking in, for its caller to act on. */
 export interface Intake {
@@ -88,7 +88,6 @@ export class AuditKeeper {
   readonly #staying = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
   #warnings: string[] = [];
-  #lastAll = Number.NEGATIVE_INFINITY;
   /** Of the log when it was last looked at, and of what came since from here. */
   #bytes = Number.POSITIVE_INFINITY;
   #retainedAt = Number.NEGATIVE_INFINITY;
@@ -118,7 +117,7 @@ export class AuditKeeper {
   /** One after the other. */
   takeIn(scope: IntakeScope): Promise<Intake> {
     if (scope === "last") this.#isClosing = true;
-    const run = this.#running.then(() => this.#run(scope));
+    const run = this.#running.then(() => this.#run());
     this.#running = run;
     return run;
   }
@@ -136,25 +135,22 @@ export class AuditKeeper {
     this.#warnings.push(message);
   }
 
-  async #run(scope: IntakeScope): Promise<Intake> {
-    const { clock } = this.#options;
-    const isAll = scope === "all" || (scope === "due" && clock.now() - this.#lastAll > AGAIN_MS);
-    if (isAll) this.#lastAll = clock.now();
+  async #run(): Promise<Intake> {
     const failures: unknown[] = [];
     let [againMs, surplus]: [number, SeenFile[]] = [AGAIN_MS, []];
     let store: StoredAudit | undefined;
     try {
       store = await this.#options.store?.();
       if (store === undefined) throw new Error("there is no store");
-      const isQuiet = await this.#takeAll(store, isAll, failures);
-      if (isAll && !this.#isClosing && failures.length < MAX_FAILURES)
+      const isQuiet = await this.#takeAll(store, failures);
+      if (!this.#isClosing && failures.length < MAX_FAILURES)
         againMs = (await this.#sumUp(store)) ? SUM_PAUSE_MS : isQuiet ? RETENTION_MS : AGAIN_MS;
     } catch (error) {
       failures.push(error);
     }
     try {
       // The folder must not grow without end either.
-      if (isAll && !this.#isClosing) surplus = await this.#retain(store, failures.length > 0);
+      if (!this.#isClosing) surplus = await this.#retain(store, failures.length > 0);
     } catch (error) {
       failures.push(error);
     }
@@ -163,10 +159,10 @@ export class AuditKeeper {
   }
 
   /** Whether nothing will come of these files but what this process writes. */
-  async #takeAll(store: StoredAudit, isAll: boolean, failures: unknown[]): Promise<boolean> {
+  async #takeAll(store: StoredAudit, failures: unknown[]): Promise<boolean> {
     const { chain, dir, restMs = REST_MS } = this.#options;
     const listed = listFiles(dir).filter(({ name, size }) => this.#staying.get(name) !== size);
-    const files = isAll ? listed : listed.filter((file) => file.chain === chain);
+    const files = listed.filter((file) => file.chain === chain || !this.#isClosing);
     const current = files.findLast((file) => file.chain === chain);
     const stored = await store.files(files.map(({ name }) => name));
     const known = new Map(stored.map((each) => [each.file, each]));
@@ -175,8 +171,8 @@ export class AuditKeeper {
     for (const file of files) {
       try {
         await this.#take(store, file, known.get(file.name));
-        const hasEnded = isAll && now - file.modified > restMs && !isInUse(file, now);
-        if (hasEnded && !this.#isClosing) await this.#remove(store, file);
+        const hasEnded = !this.#isClosing && now - file.modified > restMs && !isInUse(file, now);
+        if (hasEnded) await this.#remove(store, file);
         isQuiet &&= hasEnded || file === current;
       } catch (error) {
         if (failures.push(error) === MAX_FAILURES) break;
