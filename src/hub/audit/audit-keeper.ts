@@ -40,8 +40,6 @@ const BLOCK_BYTES = 512 * 1024;
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
-const SUM_FOR_MS = 500;
-const SUM_PAUSE_MS = 50;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
@@ -143,8 +141,8 @@ export class AuditKeeper {
       store = await this.#options.store?.();
       if (store === undefined) throw new Error("there is no store");
       const isQuiet = await this.#takeAll(store, failures);
-      if (!this.#isClosing && failures.length < MAX_FAILURES)
-        againMs = (await this.#sumUp(store)) ? SUM_PAUSE_MS : isQuiet ? RETENTION_MS : AGAIN_MS;
+      if (isQuiet) againMs = RETENTION_MS;
+      if (failures.length < MAX_FAILURES) await this.#sumUp(store);
     } catch (error) {
       failures.push(error);
     }
@@ -216,16 +214,11 @@ export class AuditKeeper {
     this.#staying.set(name, size);
   }
 
-  /**
-   * Whether calls are left to count: whoever asks does not wait for the lines of a large log that an older version took in.
-   * The records themselves are in the store, so a failure is not one of the intake.
-   */
-  async #sumUp(store: StoredAudit): Promise<boolean> {
-    const end = performance.now() + SUM_FOR_MS;
+  /** The records themselves are in the store, so a failure is not one of the intake. */
+  async #sumUp(store: StoredAudit): Promise<void> {
     try {
-      while (!this.#isClosing && (await store.sumUpSome(callOfLine, Date.now()))) {
-        if (performance.now() > end) return true;
-      }
+      let isMore = true;
+      while (isMore && !this.#isClosing) isMore = await store.sumUpSome(callOfLine, Date.now());
       this.#isMiscounting = false;
     } catch (error) {
       const { message } = asToolcribError(error);
@@ -233,7 +226,6 @@ export class AuditKeeper {
         this.warn(`Calls could not be counted for the overview: ${asSentence(message)} It is tried again.`);
       this.#isMiscounting = true;
     }
-    return false;
   }
 
   /** The log stays within its size and age: whole files go, oldest first. */
