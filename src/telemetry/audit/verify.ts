@@ -22,7 +22,8 @@ import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { openLine, parseLine } from "./line.ts";
 import { type AnyRecord, HEADS_LOST, type HeaderRecord, isStored, KEYED, type SeenFile } from "./record.ts";
 
-const ATTEMPTS = 4;
+/** Each but the first reads only what has changed since. */
+const PASSES = 20;
 
 /** Processes that begin together may sign the heads in another order than that of their files. */
 const FIRST_KEYED_MS = 60_000;
@@ -85,29 +86,33 @@ const HEADS = "heads.json";
 
 export async function verifyAudit(dir: string, options: VerifyOptions = {}): Promise<AuditReport> {
   const { keys = NO_KEYS, kept, wroteHere, onProgress } = options;
-  for (let attempt = 1; ; attempt += 1) {
-    // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
-    const found = readHeads(dir, keys);
-    const isMissing = found.state === "missing";
-    // No chain of this folder left a head, because there was none.
-    const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
-    const files = await listLog(dir, kept);
-    const reports: FileReport[] = [];
+  // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
+  const found = readHeads(dir, keys);
+  const isMissing = found.state === "missing";
+  // No chain of this folder left a head, because there was none.
+  const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
+  let [files, reports] = [await listLog(dir, kept), new Map<string, FileReport>()];
+  // A file that was begun or pruned while others were read looks like one that is missing.
+  for (let pass = 1, isSettled = false; pass <= PASSES && !isSettled; pass += 1) {
+    const before = reports;
+    reports = new Map();
     const bytes = bytesOf(files);
     let done = 0;
     for (const file of files) {
-      reports.push(await reportOf(file, kept, keys));
+      const known = before.get(file.name);
+      reports.set(file.name, known?.file.size === file.size ? known : await reportOf(file, kept, keys));
       onProgress?.((done += file.size), bytes);
       await turn();
     }
-    const others = await strangers(kept);
-    // Files that go by intention leave the one that says so.
-    if (wroteHere === true && isMissing && files.length === 0)
-      others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
-    const report = judge(reports, isNew ? { ...found, state: "plain" } : found, keys, others);
-    // A file that was begun or pruned meanwhile looks like one that is missing.
-    if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
+    const listed = await listLog(dir, kept);
+    isSettled = namesOf(listed) === namesOf(files);
+    files = listed;
   }
+  const others = await strangers(kept);
+  // Files that go by intention leave the one that says so.
+  if (wroteHere === true && isMissing && reports.size === 0)
+    others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
+  return judge([...reports.values()], isNew ? { ...found, state: "plain" } : found, keys, others);
 }
 
 function namesOf(files: readonly AuditFile[]): string {
