@@ -440,7 +440,7 @@ function judge(
       return [problem(name, "changed", "the chain has another key from this file on")];
     if (before.header !== undefined && part > before.header.part + 1)
       return [problem(name, "removed", "a file between this one and the one before is missing")];
-    if (header.prev === null) return [problem(name, "foreign", "a second beginning of the chain")];
+    if (header.prev === null || header.seq < 1) return [problem(name, "foreign", "a second beginning of the chain")];
     return check({ file: before.file.name, seq: header.seq - 1, hash: header.prev }, "the file after it");
   }
 
