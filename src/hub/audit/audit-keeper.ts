@@ -40,6 +40,8 @@ const BLOCK_BYTES = 512 * 1024;
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
+/** Who asks for figures does not wait for all lines of a large log that nobody has counted. */
+const SUM_FOR_MS = 2000;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
@@ -102,8 +104,11 @@ export class AuditKeeper {
   }
 
   async stats(query: StatsQuery): Promise<Stats> {
-    const { dir, store } = this.#options;
-    return statsOf(query, (await store?.())?.sums ?? ((wanted) => sumsOfFiles(dir, wanted)));
+    const { dir } = this.#options;
+    const store = await this.#options.store?.();
+    if (store === undefined) return statsOf(query, (wanted) => sumsOfFiles(dir, wanted));
+    await this.#sumUp(store, SUM_FOR_MS);
+    return statsOf(query, store.sums);
   }
 
   /** @param wroteHere As of `verifyAudit`. */
@@ -142,7 +147,6 @@ export class AuditKeeper {
       if (store === undefined) throw new Error("there is no store");
       const isQuiet = await this.#takeAll(store, failures);
       if (isQuiet) againMs = RETENTION_MS;
-      if (failures.length < MAX_FAILURES) await this.#sumUp(store);
     } catch (error) {
       failures.push(error);
     }
@@ -215,10 +219,12 @@ export class AuditKeeper {
   }
 
   /** The records themselves are in the store, so a failure is not one of the intake. */
-  async #sumUp(store: StoredAudit): Promise<void> {
+  async #sumUp(store: StoredAudit, forMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const end = performance.now() + forMs;
     try {
       let isMore = true;
-      while (isMore && !this.#isClosing) isMore = await store.sumUpSome(callOfLine, Date.now());
+      while (isMore && !this.#isClosing && performance.now() < end)
+        isMore = await store.sumUpSome(callOfLine, Date.now());
       this.#isMiscounting = false;
     } catch (error) {
       const { message } = asToolcribError(error);
@@ -233,6 +239,8 @@ export class AuditKeeper {
     const { clock, dir, fileBytes: reserve, maxBytes, maxDays } = this.#options;
     const isDue = this.#bytes + reserve > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
     if (!isDue && !isFailing) return [];
+    // What goes was counted.
+    if (store !== undefined && !isFailing) await this.#sumUp(store);
     // What cannot be asked now is looked at the next time.
     const files = await listLog(dir, store).catch(() => listLog(dir));
     const now = Date.now();
