@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { copyFileSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -179,6 +179,53 @@ describe("[guard-18b] verify finds what was done to a chain", () => {
     numbered(log, "later", 1);
     log.close();
     expect(await problems(pruned)).toEqual([]);
+  });
+
+  it("a file of several that was emptied, wherever its chain goes on, and one that was put there twice", async () => {
+    const build = (): AuditPlace => {
+      const place = new AuditPlace();
+      const log = place.log({ maxBytes: 32 * 1024 });
+      numbered(log, "n", 30);
+      log.close();
+      return place;
+    };
+    const length = build().files().length;
+    expect(length).toBeGreaterThan(3);
+    for (const index of Array.from({ length }, (_, each) => each)) {
+      for (const left of [0, 100]) {
+        const place = build();
+        const file = place.files()[index] ?? "";
+        truncateSync(join(place.dir, file), left);
+        expect((await problems(place)).filter(({ severity }) => severity === "error")).toMatchObject([
+          { what: "truncated", file },
+        ]);
+      }
+    }
+    const twice = closedLog();
+    const [only = ""] = twice.files();
+    copyFileSync(join(twice.dir, only), join(twice.dir, only.replace(/^\d{4}/, "9999")));
+    expect(await brief(twice)).toEqual(["error foreign 0"]);
+  });
+
+  it("any cut of any file of a log but of the last line that a process wrote is an error", async () => {
+    const place = new AuditPlace();
+    for (const name of ["a", "b"]) {
+      const log = place.log({ maxBytes: 32 * 1024 });
+      numbered(log, name, 15);
+      log.close();
+    }
+    const files = place.files();
+    await fc.assert(
+      fc.asyncProperty(fc.nat(files.length - 1), fc.double({ min: 0, max: 1, noNaN: true }), async (index, share) => {
+        const path = join(place.dir, files[index] ?? "");
+        const bytes = readFileSync(path);
+        writeFileSync(path, bytes.subarray(0, Math.floor(share * (bytes.length - 1))));
+        const { ok } = await verifyAudit(place.dir);
+        writeFileSync(path, bytes);
+        return !ok;
+      }),
+      { numRuns: 100 },
+    );
   });
 
   it("any one byte changed anywhere but in the last line's newline is an error", async () => {

@@ -40,8 +40,8 @@ const BLOCK_BYTES = 512 * 1024;
 const AGAIN_MS = 5000;
 /** Files that go by age go while nothing is written too. */
 const RETENTION_MS = 60 * 60 * 1000;
-const SUM_FOR_MS = 500;
-const SUM_PAUSE_MS = 50;
+/** Who asks for figures does not wait for all lines of a large log that nobody has counted. */
+const SUM_FOR_MS = 2000;
 /** Those who follow the log look into the folder several times a second; nothing may come and go in between. */
 const REST_MS = 5000;
 /** With one file something may be wrong; with several it is the database. */
@@ -65,8 +65,8 @@ export interface AuditKeeperOptions {
   readonly restMs?: number;
 }
 
-/** `all`: files of every process. `due`: only what this one wrote, if all were looked at a moment ago. `last`: the same, because it ends. */
-export type IntakeScope = "all" | "due" | "last";
+/** `all`: files of every process. `last`: only what this one wrote, because it ends. */
+export type IntakeScope = "all" | "last";
 
 /** The result of taking in, for its caller to act on. */
 export interface Intake {
@@ -88,7 +88,6 @@ export class AuditKeeper {
   readonly #staying = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
   #warnings: string[] = [];
-  #lastAll = Number.NEGATIVE_INFINITY;
   /** Of the log when it was last looked at, and of what came since from here. */
   #bytes = Number.POSITIVE_INFINITY;
   #retainedAt = Number.NEGATIVE_INFINITY;
@@ -105,8 +104,11 @@ export class AuditKeeper {
   }
 
   async stats(query: StatsQuery): Promise<Stats> {
-    const { dir, store } = this.#options;
-    return statsOf(query, (await store?.())?.sums ?? ((wanted) => sumsOfFiles(dir, wanted)));
+    const { dir } = this.#options;
+    const store = await this.#options.store?.();
+    if (store === undefined) return statsOf(query, (wanted) => sumsOfFiles(dir, wanted));
+    await this.#sumUp(store, SUM_FOR_MS);
+    return statsOf(query, store.sums);
   }
 
   /** @param wroteHere As of `verifyAudit`. */
@@ -118,7 +120,7 @@ export class AuditKeeper {
   /** One after the other. */
   takeIn(scope: IntakeScope): Promise<Intake> {
     if (scope === "last") this.#isClosing = true;
-    const run = this.#running.then(() => this.#run(scope));
+    const run = this.#running.then(() => this.#run());
     this.#running = run;
     return run;
   }
@@ -136,25 +138,21 @@ export class AuditKeeper {
     this.#warnings.push(message);
   }
 
-  async #run(scope: IntakeScope): Promise<Intake> {
-    const { clock } = this.#options;
-    const isAll = scope === "all" || (scope === "due" && clock.now() - this.#lastAll > AGAIN_MS);
-    if (isAll) this.#lastAll = clock.now();
+  async #run(): Promise<Intake> {
     const failures: unknown[] = [];
     let [againMs, surplus]: [number, SeenFile[]] = [AGAIN_MS, []];
     let store: StoredAudit | undefined;
     try {
       store = await this.#options.store?.();
       if (store === undefined) throw new Error("there is no store");
-      const isQuiet = await this.#takeAll(store, isAll, failures);
-      if (isAll && !this.#isClosing && failures.length < MAX_FAILURES)
-        againMs = (await this.#sumUp(store)) ? SUM_PAUSE_MS : isQuiet ? RETENTION_MS : AGAIN_MS;
+      const isQuiet = await this.#takeAll(store, failures);
+      if (isQuiet) againMs = RETENTION_MS;
     } catch (error) {
       failures.push(error);
     }
     try {
       // The folder must not grow without end either.
-      if (isAll && !this.#isClosing) surplus = await this.#retain(store, failures.length > 0);
+      if (!this.#isClosing) surplus = await this.#retain(store, failures.length > 0);
     } catch (error) {
       failures.push(error);
     }
@@ -163,10 +161,10 @@ export class AuditKeeper {
   }
 
   /** Whether nothing will come of these files but what this process writes. */
-  async #takeAll(store: StoredAudit, isAll: boolean, failures: unknown[]): Promise<boolean> {
+  async #takeAll(store: StoredAudit, failures: unknown[]): Promise<boolean> {
     const { chain, dir, restMs = REST_MS } = this.#options;
     const listed = listFiles(dir).filter(({ name, size }) => this.#staying.get(name) !== size);
-    const files = isAll ? listed : listed.filter((file) => file.chain === chain);
+    const files = listed.filter((file) => file.chain === chain || !this.#isClosing);
     const current = files.findLast((file) => file.chain === chain);
     const stored = await store.files(files.map(({ name }) => name));
     const known = new Map(stored.map((each) => [each.file, each]));
@@ -175,8 +173,8 @@ export class AuditKeeper {
     for (const file of files) {
       try {
         await this.#take(store, file, known.get(file.name));
-        const hasEnded = isAll && now - file.modified > restMs && !isInUse(file, now);
-        if (hasEnded && !this.#isClosing) await this.#remove(store, file);
+        const hasEnded = !this.#isClosing && now - file.modified > restMs && !isInUse(file, now);
+        if (hasEnded) await this.#remove(store, file);
         isQuiet &&= hasEnded || file === current;
       } catch (error) {
         if (failures.push(error) === MAX_FAILURES) break;
@@ -220,16 +218,13 @@ export class AuditKeeper {
     this.#staying.set(name, size);
   }
 
-  /**
-   * Whether calls are left to count: whoever asks does not wait for the lines of a large log that an older version took in.
-   * The records themselves are in the store, so a failure is not one of the intake.
-   */
-  async #sumUp(store: StoredAudit): Promise<boolean> {
-    const end = performance.now() + SUM_FOR_MS;
+  /** The records themselves are in the store, so a failure is not one of the intake. */
+  async #sumUp(store: StoredAudit, forMs = Number.POSITIVE_INFINITY): Promise<void> {
+    const end = performance.now() + forMs;
     try {
-      while (!this.#isClosing && (await store.sumUpSome(callOfLine, Date.now()))) {
-        if (performance.now() > end) return true;
-      }
+      let isMore = true;
+      while (isMore && !this.#isClosing && performance.now() < end)
+        isMore = await store.sumUpSome(callOfLine, Date.now());
       this.#isMiscounting = false;
     } catch (error) {
       const { message } = asToolcribError(error);
@@ -237,7 +232,6 @@ export class AuditKeeper {
         this.warn(`Calls could not be counted for the overview: ${asSentence(message)} It is tried again.`);
       this.#isMiscounting = true;
     }
-    return false;
   }
 
   /** The log stays within its size and age: whole files go, oldest first. */
@@ -245,6 +239,8 @@ export class AuditKeeper {
     const { clock, dir, fileBytes: reserve, maxBytes, maxDays } = this.#options;
     const isDue = this.#bytes + reserve > maxBytes || clock.now() - this.#retainedAt > RETENTION_MS;
     if (!isDue && !isFailing) return [];
+    // What goes was counted.
+    if (store !== undefined && !isFailing) await this.#sumUp(store);
     // What cannot be asked now is looked at the next time.
     const files = await listLog(dir, store).catch(() => listLog(dir));
     const now = Date.now();

@@ -155,7 +155,6 @@ export class HubAudit {
   #running: Promise<void> = Promise.resolve();
   /** The run that waits for the one in progress. */
   #next: Promise<void> | undefined;
-  #isAsked = false;
   #isFailing = false;
   #knowsBefore = false;
   #closed: Promise<void> | undefined;
@@ -231,7 +230,6 @@ export class HubAudit {
   /** Resolves when everything that was written so far can be queried. Rejects if the store cannot take it. */
   async flush(): Promise<void> {
     this.#options.log.flush();
-    this.#isAsked = true;
     await this.#takeIn();
   }
 
@@ -266,12 +264,10 @@ export class HubAudit {
 
   async #run(): Promise<void> {
     const { keeper, log, warn, dir } = this.#options;
-    const scope = this.#isAsked ? "all" : "due";
-    this.#isAsked = false;
     this.#expectHeads().catch(() => {});
     log.renew();
     try {
-      const { againMs, surplus, warnings, failure } = await keeper.takeIn(scope);
+      const { againMs, surplus, warnings, failure } = await keeper.takeIn("all");
       for (const warning of warnings) warn(warning);
       // Written before anything goes, so that a crash in between leaves nothing unexplained.
       if (surplus.length > 0 && log.prune(surplus)) await keeper.remove(surplus.map(({ file }) => file));

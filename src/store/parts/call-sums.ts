@@ -1,7 +1,7 @@
 /**
  * Sums over the calls of the audit log, for each of the last steps of time and each server, tool, client and role: an overview of a
- * million records is read from a few thousand rows. They are added to in the transaction that takes the lines in, so each call
- * counts once.
+ * million records is read from a few thousand rows. They are added to in the transaction that marks the lines of the calls as
+ * counted, so each counts once.
  */
 import { sql } from "kysely";
 import { STATS_RANGES } from "../../contract/stats-ranges.ts";

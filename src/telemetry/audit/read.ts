@@ -215,20 +215,14 @@ function entryReader(blocks: readonly PlacedBlock[], kept: KeptLog | undefined) 
   }
 }
 
-async function textOf(
-  { file, firstLine, lines, bytes, inFolder }: PlacedBlock,
-  kept: KeptLog | undefined,
-): Promise<string> {
+async function textOf(block: PlacedBlock, kept: KeptLog | undefined): Promise<string> {
+  const { file, firstLine, bytes, inFolder } = block;
   const found = inFolder && readText(inFolder.path, inFolder.from, bytes, inFolder.from + bytes);
   if (found?.bytes === bytes) return found.text;
   // Its file has gone from the folder into the store since it was listed, or was pruned. A block in the store may have grown.
-  const [block, from] = inFolder === undefined ? [firstLine, 0] : [undefined, firstLine];
-  const stored = (await kept?.textOf(file, block)) ?? "";
-  if (Buffer.byteLength(stored) === bytes) return stored;
-  return stored
-    .split(/(?<=\n)/)
-    .slice(from, from + lines)
-    .join("");
+  const stored = Buffer.from((await kept?.textOf(file, inFolder ? undefined : firstLine)) ?? "");
+  const from = inFolder?.from ?? 0;
+  return stored.toString("utf8", from, from + bytes);
 }
 
 function wantedRecord(line: string, filter: RecordFilter): StoredRecord | undefined {

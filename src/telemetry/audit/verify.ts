@@ -22,7 +22,8 @@ import { type AuditKeys, NO_KEYS } from "./key.ts";
 import { openLine, parseLine } from "./line.ts";
 import { type AnyRecord, HEADS_LOST, type HeaderRecord, isStored, KEYED, type SeenFile } from "./record.ts";
 
-const ATTEMPTS = 4;
+/** Each but the first reads only what has changed since. */
+const PASSES = 20;
 
 /** Processes that begin together may sign the heads in another order than that of their files. */
 const FIRST_KEYED_MS = 60_000;
@@ -85,29 +86,33 @@ const HEADS = "heads.json";
 
 export async function verifyAudit(dir: string, options: VerifyOptions = {}): Promise<AuditReport> {
   const { keys = NO_KEYS, kept, wroteHere, onProgress } = options;
-  for (let attempt = 1; ; attempt += 1) {
-    // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
-    const found = readHeads(dir, keys);
-    const isMissing = found.state === "missing";
-    // No chain of this folder left a head, because there was none.
-    const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
-    const files = await listLog(dir, kept);
-    const reports: FileReport[] = [];
+  // Before the files, and the folder before the store: what is written meanwhile makes a chain longer than its head.
+  const found = readHeads(dir, keys);
+  const isMissing = found.state === "missing";
+  // No chain of this folder left a head, because there was none.
+  const isNew = isMissing && wroteHere === false && listFiles(dir).length === 0;
+  let [files, reports] = [await listLog(dir, kept), new Map<string, FileReport>()];
+  // A file that was begun or pruned while others were read looks like one that is missing.
+  for (let pass = 1, isSettled = false; pass <= PASSES && !isSettled; pass += 1) {
+    const before = reports;
+    reports = new Map();
     const bytes = bytesOf(files);
     let done = 0;
     for (const file of files) {
-      reports.push(await reportOf(file, kept, keys));
+      const known = before.get(file.name);
+      reports.set(file.name, known?.file.size === file.size ? known : await reportOf(file, kept, keys));
       onProgress?.((done += file.size), bytes);
       await turn();
     }
-    const others = await strangers(kept);
-    // Files that go by intention leave the one that says so.
-    if (wroteHere === true && isMissing && files.length === 0)
-      others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
-    const report = judge(reports, isNew ? { ...found, state: "plain" } : found, keys, others);
-    // A file that was begun or pruned meanwhile looks like one that is missing.
-    if (report.ok || attempt === ATTEMPTS || namesOf(await listLog(dir, kept)) === namesOf(files)) return report;
+    const listed = await listLog(dir, kept);
+    isSettled = namesOf(listed) === namesOf(files);
+    files = listed;
   }
+  const others = await strangers(kept);
+  // Files that go by intention leave the one that says so.
+  if (wroteHere === true && isMissing && reports.size === 0)
+    others.push(problem(HEADS, "removed", "the whole log is missing, and the store knows that there was one"));
+  return judge([...reports.values()], isNew ? { ...found, state: "plain" } : found, keys, others);
 }
 
 function namesOf(files: readonly AuditFile[]): string {
@@ -398,14 +403,13 @@ function judge(
     const problems = parts.flatMap((report) => [...report.problems]);
     for (const [index, part] of parts.entries()) problems.push(...joint(parts[index - 1], part));
     const state = last?.type === "closed" ? "closed" : isInUse(file, Date.now(), newest) ? "open" : "unclosed";
-    // What is broken anyway is reported in detail, and what is missing for that reason is not told twice.
     const head = found.heads.get(chain);
     // A chain that is longer than its head was killed before the head was written; one that is shorter was cut.
-    if (head !== undefined && last?.type !== "rotated" && problems.every(({ severity }) => severity === "warning"))
-      problems.push(...check(head, HEADS));
-    if (last?.type === "rotated")
+    const cut = head === undefined ? [] : check(head, HEADS);
+    problems.push(...cut);
+    if (last?.type === "rotated" && cut.length === 0)
       problems.push(problem(file.name, "removed", "the file that follows this one is missing"));
-    else if (state === "unclosed")
+    else if (last?.type !== "rotated" && state === "unclosed")
       problems.push(warning(file.name, "the chain has no end: its process was killed, or the end was cut off"));
     const report: ChainReport = {
       chain,
@@ -432,16 +436,12 @@ function judge(
       const missing = part === 1 ? "the file before this one is" : `${part} files before this one are`;
       return [problem(name, "removed", `${missing} missing`)];
     }
-    const { last } = before;
     if (before.header !== undefined && before.header.key !== header.key)
       return [problem(name, "changed", "the chain has another key from this file on")];
-    if (last === undefined || header.prev === last.hash) return [];
     if (before.header !== undefined && part > before.header.part + 1)
       return [problem(name, "removed", "a file between this one and the one before is missing")];
-    const missing = header.seq - last.seq - 1;
-    if (missing > 0)
-      return [problem(before.file.name, "truncated", `${missing} lines are missing at the end of the file`)];
-    return [problem(name, "changed", "the file does not follow from the one before")];
+    if (header.prev === null || header.seq < 1) return [problem(name, "foreign", "a second beginning of the chain")];
+    return check({ file: before.file.name, seq: header.seq - 1, hash: header.prev }, "the file after it");
   }
 
   /** What is known elsewhere of the end of a file must still be so. */

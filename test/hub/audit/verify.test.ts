@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { pageOf } from "../../../src/hub/audit/query.ts";
 import { verdictOf, verifyAll } from "../../../src/hub/audit/verify.ts";
+import type { StoredAudit } from "../../../src/store/store.ts";
 import { blockOf } from "../../../src/telemetry/audit/files.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { numbered } from "../../telemetry/audit-place.ts";
@@ -170,6 +171,28 @@ describe("[oper-03b] verify finds what was done to the log in the store", () => 
     expect(await place.verify()).toEqual([]);
     await place.store.audit.removeFiles([first?.file ?? ""]);
     expect(await place.verify()).toEqual(["error removed 0"]);
+  });
+
+  it("nothing in a log that goes on into new files faster than all of it can be read", async () => {
+    const place = await stored(["a", "b", "c", "d", "e", "f"]);
+    const log = place.log({ isJournal: true, maxBytes: 64 * 1024 });
+    numbered(log, "n", 1);
+    log.flush();
+    let reads = 0;
+    const audit: StoredAudit = {
+      ...place.store.audit,
+      async wholeBlocks(file) {
+        reads += 1;
+        if (reads % 3 === 0) numbered(log, "more", 30);
+        log.flush();
+        return place.store.audit.wholeBlocks(file);
+      },
+    };
+    const { problems, chains } = await verifyAll(place.dir, { ...place.store, audit });
+    expect([...problems, ...chains.flatMap((chain) => chain.problems)]).toEqual([]);
+    expect(chains.find(({ chain }) => chain === log.chain)?.files).toEqual(place.files());
+    expect(reads).toBe(6);
+    log.close();
   });
 
   it("gives a verdict that people can read, also while the log is written", async () => {
