@@ -627,6 +627,7 @@ export const REQUIREMENTS = {
   "detect-01f": "Frames that are to excuse a request, and plain requests for crimes, are found; talk of either is not.",
   "detect-01g":
     "An order is found by what it means in English and other languages; the same words in honest use are not.",
+  "detect-01h": "The kinds of attack are found in twelve languages, and honest texts with the same words are let be.",
   "detect-02a": "The place of a text and guard.sensitivity shift the threshold.",
   "detect-02b": "A score says what was found, whatever the place.",
   "detect-02c": "Log messages of a call are read, and redacted or blocked like results.",

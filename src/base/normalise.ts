@@ -5,6 +5,8 @@ export interface NormalText {
   readonly text: string;
   /** The index in the original of an index in `text`; `text.length` maps to the end of the original. */
   originalAt(index: number): number;
+  /** At how many places characters fold into none, several, or half of a pair: what makes folding a text slow. */
+  readonly steps: number;
 }
 
 // oxlint-disable-next-line no-control-regex -- tab and newlines are the controls that need no folding
@@ -21,6 +23,7 @@ const STRIDE = 4_096;
 
 /** A text of printable ASCII, tabs and line breaks. Made small when it is asked for: few are. */
 class PlainText implements NormalText {
+  readonly steps = 0;
   readonly #original: string;
   #text: string | undefined;
 
@@ -61,7 +64,11 @@ export function respelt(text: string): NormalText | undefined {
   const whole = composed(plain?.text ?? text);
   return plain === undefined
     ? whole
-    : { text: whole.text, originalAt: (index) => plain.originalAt(whole.originalAt(index)) };
+    : {
+        text: whole.text,
+        originalAt: (index) => plain.originalAt(whole.originalAt(index)),
+        steps: plain.steps,
+      };
 }
 
 /** Letters of Korean, written one by one, put together into syllables. */
@@ -83,7 +90,7 @@ function composed(text: string): NormalText {
     if (isSyllable) offsets.note(count + 1, at);
   }
   const plain = Buffer.from(units.buffer, 0, count * 2).toString("utf16le");
-  return { text: plain, originalAt: (index) => Math.min(text.length, offsets.at(index)) };
+  return { text: plain, originalAt: (index) => Math.min(text.length, offsets.at(index)), steps: 0 };
 }
 
 /** Units are copied out and folded in blocks: a list of numbers is walked several times as fast as a text. */
@@ -133,6 +140,7 @@ class Folding {
     return {
       text: this.#parts.join(""),
       originalAt: (index) => (index >= count ? end : offsets.at(index)),
+      steps: offsets.count,
     };
   }
 
@@ -268,12 +276,13 @@ function isBetween(value: number, low: number, high: number): boolean {
 
 /** Where an index comes from: noted only where the distance to the original changes, one to one in between. */
 class Offsets {
-  readonly #indices: number[] = [0];
+  #indices: Int32Array = new Int32Array(64);
   /** Its complement where all up to the next index come from the same place: one character may fold into several. */
-  readonly #origins: number[] = [0];
+  #origins: Int32Array = new Int32Array(64);
+  count = 1;
 
   note(index: number, origin: number): void {
-    const last = this.#indices.length - 1;
+    const last = this.count - 1;
     const lastIndex = this.#indices[last] ?? 0;
     const lastOrigin = this.#origins[last] ?? 0;
     if (lastOrigin >= 0 && index - lastIndex === origin - lastOrigin) return;
@@ -286,20 +295,26 @@ class Offsets {
   }
 
   at(index: number): number {
-    const part = lastAtOrBefore(this.#indices, index);
+    const part = lastAtOrBefore(this.#indices, index, this.count);
     const origin = this.#origins[part] ?? 0;
     return origin < 0 ? ~origin : origin + index - (this.#indices[part] ?? 0);
   }
 
   #put(index: number, origin: number): void {
-    const last = this.#indices.length - 1;
-    if (this.#indices[last] === index) {
-      this.#origins[last] = origin;
-      return;
+    if (this.#indices[this.count - 1] !== index) this.count += 1;
+    if (this.count > this.#indices.length) {
+      this.#indices = grown(this.#indices);
+      this.#origins = grown(this.#origins);
     }
-    this.#indices.push(index);
-    this.#origins.push(origin);
+    this.#indices[this.count - 1] = index;
+    this.#origins[this.count - 1] = origin;
   }
+}
+
+function grown(list: Int32Array): Int32Array {
+  const larger = new Int32Array(2 * list.length);
+  larger.set(list);
+  return larger;
 }
 
 /** Cyrillic, Greek, phonetic, Cherokee and Armenian letters: the scripts that forgers use, not the whole Unicode table. */

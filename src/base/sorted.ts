@@ -1,7 +1,7 @@
-/** Index of the last of the rising values that is at most `value`; -1 if none is. */
-export function lastAtOrBefore(values: readonly number[], value: number): number {
+/** Index of the last of the rising values, or of the first `count` of them, that is at most `value`; -1 if none is. */
+export function lastAtOrBefore(values: ArrayLike<number>, value: number, count = values.length): number {
   let low = 0;
-  let high = values.length;
+  let high = count;
   while (low < high) {
     const middle = (low + high) >>> 1;
     if ((values[middle] ?? 0) <= value) low = middle + 1;

@@ -5,6 +5,7 @@
 import { unitsOf } from "../base/character-runs.ts";
 import { normalise } from "../base/normalise.ts";
 import { packLists, unpackLists } from "../base/packed-lists.ts";
+import { isLetter } from "../base/words-around.ts";
 
 /** Classes that every automaton has. */
 const OTHER = 0;
@@ -323,7 +324,7 @@ class Automaton {
           start = this.#startOf(units, end, length);
         }
         const isApart = (needs & NEEDS_START) === 0 || start === 0 || !isLetter(units[start - 1] ?? 0);
-        if ((isApart || isEscape(units, start - 1)) && visit(word & MAX_CONCEPT, Math.min(start, end - longer), end))
+        if ((isApart || isPart(units, start - 1)) && visit(word & MAX_CONCEPT, Math.min(start, end - longer), end))
           return true;
       }
       if ((word & LAST) !== 0) return false;
@@ -352,22 +353,16 @@ class Automaton {
   }
 }
 
-/** By unit, as far as they were met: 1 for a letter, 2 for none. */
-const letters = new Uint8Array(0x10000);
-
-/** A digit is none: "1." before a word is a number. */
-export function isLetter(unit: number): boolean {
-  const known = letters[unit] ?? 0;
-  return (known === 0 ? (letters[unit] = /\p{L}/u.test(String.fromCharCode(unit)) ? 1 : 2) : known) === 1;
-}
-
 const WORD_UNIT = /[\p{L}\p{N}]/u;
 
-/** The `n` of `\n` in the source of a JSON text is not a letter of the word behind it. */
-function isEscape(units: Uint16Array, at: number): boolean {
-  const letter = units[at];
-  return units[at - 1] === 0x5c && (letter === 0x6e || letter === 0x72 || letter === 0x74);
+/** The `n` of `\n` in the source of a JSON text is not a letter of the word behind it, nor is an Arabic prefix: and, so, with, for, as. */
+function isPart(units: Uint16Array, at: number): boolean {
+  const letter = units[at] ?? 0;
+  if (letter < 0x80) return units[at - 1] === BACKSLASH && ESCAPES.includes(letter);
+  const first = ARABIC_PREFIXES.includes(units[at - 1] ?? 0) ? at - 1 : at;
+  return ARABIC_PREFIXES.includes(letter) && !isLetter(units[first - 1] ?? 0);
 }
+const ARABIC_PREFIXES: readonly number[] = [0x648, 0x641, 0x628, 0x644, 0x643];
 
 /** Every word that is not made of Latin letters has one of these. */
 export const OTHER_SCRIPT = /[\u0370-\u1fff\u2e80-\ud7ff\uf900-\ufdff\ufe70-\ufefc\uff66-\uffdc]/;

@@ -1,8 +1,8 @@
 /** Encodings that hide words from a reader but not from a model that can decode them. */
-import { isLetter } from "./automaton.ts";
 import type { Budget } from "./structure.ts";
 import { fromNumbers, fromPercent, reversed, rotate } from "../base/spellings.ts";
 import { type CharacterSet, characterSet, isIn, runEnd, runsAround, runsOf, unitsOf } from "../base/character-runs.ts";
+import { isLetter } from "../base/words-around.ts";
 
 export interface Encoded {
   readonly start: number;
@@ -87,7 +87,7 @@ export function* encodedParts(text: string, budget?: Budget, units = unitsOf(tex
     for (const { start, end } of found[at] ?? []) {
       if (start < done) continue;
       done = form.characters === BASE64 ? base64End(text, end) : end;
-      if (budget?.overspends(40 + (done - start) / (form.unit === undefined ? 2 : 8)) === true) return;
+      if (budget?.overspends(25 + (done - start) / (form.unit === undefined ? 2 : 8)) === true) return;
       yield* partsOf(text, form, start, done);
     }
   }
@@ -160,9 +160,11 @@ function looksLikeText(decoded: string): boolean {
   return !isMostlyOdd(odd, start.length) && /[\p{L}]{2}[\s\p{P}\p{L}]{0,40}[\p{L}]{2}/u.test(start);
 }
 
+const HEX = /^[0-9A-Fa-f]+$/;
+
 function fromBase64(found: string): string | undefined {
-  // The shortest payload worth its name, and the first bytes before all of a large picture is decoded.
-  if (found.length < 24) return undefined;
+  // The shortest payload worth its name, not a hash, and the first bytes before all of a large picture is decoded.
+  if (found.length < 24 || HEX.test(found)) return undefined;
   const plain = found.includes("\n") ? found.replace(/\s/g, "") : found;
   const length = firstBytes.write(plain.slice(0, 120), "base64");
   if (isMostlyOdd(oddBytes(length), length)) return undefined;

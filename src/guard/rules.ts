@@ -55,7 +55,7 @@ task_switch | your-new-task | 4.5 | yourNewTask
 task_switch | new-task-orders | 5 across | newTask 60 youMust
 task_switch | urgent-new-task | 5 | urgent 60 & newTask/nextTask
 task_switch | praise-and-new-task | 6.5 across | praise 50 newTask
-task_switch | praise-and-order | 4.3 across | praise 40 nowDo; praise/taskDone 60 thenDo 40 harmful
+task_switch | praise-and-order | 4.3 across | praise 40 nowDo; praise/taskDone 60 thenDo 40 harmful; praise 60 taskDone 80 nextTask/newTask
 task_switch | from-now-on | 5 | fromNowOn 16 youAre; fromNowOn 12 unbound/mode/noRefusal; youNow 16 softMode
 task_switch | mode | 5.5 | modeSwitch 20 mode
 task_switch | mode-word | 2.5 weak | mode
@@ -63,7 +63,7 @@ task_switch | next-task | 3.2 weak | nextTask
 task_switch | persona | 2.5 weak | persona
 task_switch | persona-unbound | 4.6 | persona 200 & unbound/noRefusal
 task_switch | model-unbound | 4.2 | aiName 100 & mode/noRefusal/unbound/persona
-task_switch | unbound-no-refusal | 4.5 | unbound 120 & noRefusal
+task_switch | unbound-no-refusal | 4.5 | unbound 120 & noRefusal; softMode 50 & unbound
 task_switch | you-unbound | 3.2 weak opens=4.2 | youHave 10 unbound
 task_switch | new-task-harm | 5.5 | newTask 14 harm/send
 task_switch | two-no-refusals | 4 across | noRefusal 200 noRefusal
@@ -93,7 +93,7 @@ agent_directive | crime | 1 weak | crime
 agent_directive | misuse | 2.8 weak opens=4.2 | misuse 40 confidential/wrongPurpose
 agent_directive | ask-disclaimer | 4.2 | askFor 300 & disclaimer
 agent_directive | output-script | 4.5 across | onlyOutput 80 script
-agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 10 model; readBy 16 model 80 mustWord; humans 16 maySkip; maySkip 10 humans; vocative 24 drop/harm/reveal/send/youMust
+agent_directive | model-reading | 4.4 | model 24 reading; reading 12 model; ifYou 10 model; readBy 16 model 80 mustWord; humans 16 maySkip; maySkip 10 humans; vocative 24 drop/greeting/harm/reveal/send/youMust
 agent_directive | vocative | 2.5 weak | vocative
 agent_directive | your-human | 2.4 weak | yourHuman
 agent_directive | called | 0.9 weak called=3.6 | model; calling 3 plainModel/model
@@ -107,22 +107,23 @@ authority_claim | urgent-order | 3.2 weak across | urgent 40 youMust; notice 50 
 authority_claim | urgent | 1.5 weak | urgent
 authority_claim | pretext | 3 weak opens=4 | pretext/disclaimer
 authority_claim | pretext-order | 4.8 across | pretext 60 youMust; override 60 harm/youMust
-authority_claim | authority | 4.2 | claim 8 authority; accessCode 24 accepted; adminRole/authority 24 authorised
+authority_claim | authority | 4.2 | claim 8 authority; accessCode 24 accepted; adminRole/authority 40 authorised; urgent 60 obey; obey 40 urgent
 authority_claim | override-code | 4 weak label=4.2 | override
 authority_claim | notice | 2.8 weak label=3.8 | notice
 authority_claim | permit | 3 weak opens=4.2 | permit
-authority_claim | role-freedom | 4.2 across | claim 8 adminRole 60 freedom
+authority_claim | role-freedom | 4.2 across | claim 8 adminRole 60 freedom; adminRole 4 claim 60 freedom
 authority_claim | refuse-penalty | 4.2 | ifRefuse 60 & penalty
 prompt_theft | reveal-prompt | 6 verb | reveal 20 prompt
 prompt_theft | what-is-prompt | 5 | whatAre 24 prompt/yourPrompt; prompt 10 revealAfter
 prompt_theft | prompt-reveal | 4.5 | yourPrompt 8 reveal; reveal/whatAre 24 secretPart 16 theSecret
-prompt_theft | reveal-above | 4.2 verb | reveal 14 aboveText; attach 16 prompt 30 address/everyAnswer/toolPart
-prompt_theft | ask-forbidden | 4.2 | aboveText 12 revealAfter; promptNoun/reveal/whatAre 24 forbidTell
-credential_request | secret-reveal-after | 4 | secret 24 revealAfter
+prompt_theft | reveal-above | 4.2 verb | reveal 14 aboveText; reveal 60 beforeTalk; attach 16 prompt 30 address/everyAnswer/toolPart
+prompt_theft | first-words | 4.2 across | youGot 24 atStart 60 reveal/revealAfter; atStart 30 youGot 60 reveal/revealAfter
+prompt_theft | ask-forbidden | 4.2 | aboveText 12 revealAfter; beforeTalk 50 revealAfter; revealAfter 40 beforeTalk; promptNoun/reveal/whatAre 24 forbidTell
+credential_request | secret-reveal-after | 4 | secret 24 revealAfter; secretFile 40 revealAfter
 credential_request | send-secret-out | 5 verb | send 40 secret 60 address
 credential_request | secret-send-out | 3.5 weak | secret 30 send 60 address
 credential_request | reveal-secret | 3 weak verb | reveal/take 24 secret; send 40 secret
-credential_request | take-secret-file | 4.2 verb | send/take/tellMe 40 secretFile
+credential_request | take-secret-file | 4.2 verb | send/take/tellMe 40 secretFile; take/find 30 secret 60 revealAfter
 credential_request | reveal-code | 4.2 verb | reveal 30 accessCode/yourSecret
 credential_request | secret | 1 weak | secret
 credential_request | ask-confidential | 3 weak opens=4.2 | tellMe 30 confidential
@@ -131,14 +132,15 @@ credential_request | ask-secret | 3 weak verb opens=4.2 | tellMe 24 secret
 concealment | not-tell-user | 5 | notTell 12 user; user 8 notTell
 concealment | secretly | 4.2 | secretly
 concealment | quiet-harm | 4.2 verb | quiet 12 harm/send
-exfiltration_request | send-private-out | 4.4 verb | send/attach 30 privateData 50 address
+exfiltration_request | send-private-out | 4.4 verb | send/attach 30 privateData 50 address; privateData 90 sendAway
 exfiltration_request | send-hostile | 4 | send 60 hostileAddress; privateData 30 send 40 address
 exfiltration_request | send-out | 2 weak verb | send 60 address
 exfiltration_request | take-and-send | 4.2 across | take 50 dataFile/secretFile 80 send 60 address; dataFile/secretFile 16 take 90 address 24 send
 tool_directive | before-tool | 3 weak | beforeTool 40 tool/harm
 tool_directive | before-secret | 5 | beforeTool 50 take 50 secret
 tool_directive | must-call | 2.2 weak | mustCall; youMust 24 tool
-tool_directive | pass-conversation | 4.2 | mustCall/tool 90 & secretFile/wholeTalk 60 & toolPart
+tool_directive | tool-replaced | 4.2 across | thisTool 50 replaceVerb 80 notUse
+tool_directive | pass-conversation | 4.2 | beforeTool 40 tool 110 secretFile; beforeTool 60 tool 60 mustCall 60 address; mustCall/tool 90 & secretFile/wholeTalk 60 & toolPart
 role_forging | end-of-data | 3 weak | endOfData
 role_forging | end-of-data-order | 4.6 across | endOfData 60 youMust/newTask/harmful
 role_forging | new-input | 2.2 weak label=3.8 | newInput
@@ -156,8 +158,8 @@ export const RULES: readonly Rule[] = TABLE.trim()
 
 /** Concepts that are made of others, beside their own words: "your hidden guidelines" is a prompt. No circles. */
 const MADE = `
-prompt = own 16 promptNoun; hiddenAdj 3 promptNoun; startOf 2 talkNoun; everyAll/promptNoun 10 youGot; youGot 8 promptNoun
-yourPrompt = own 16 promptNoun; hiddenAdj 3 promptNoun
+prompt = own 16 promptNoun/setupNoun; hiddenAdj 3 promptNoun; startOf 2 talkNoun; everyAll/promptNoun 10 youGot; youGot 8 promptNoun
+yourPrompt = own 16 promptNoun/setupNoun; hiddenAdj 3 promptNoun
 newTask = newAdj 3 taskNoun
 yourNewTask = own 3 newAdj 3 taskNoun
 onlyOutput = onlyWord 2 output; output 2 onlyWord; appendVerb 3 everyAnswer
@@ -179,6 +181,11 @@ export const COMPOUNDS: readonly Pick<Rule, "id" | "pattern">[] = MADE.trim()
 
 /** Orders whose words are also recognised with one typing error, where the words around them are there. */
 export const TYPO_WORDS = {
-  drop: "ignore|disregard|override|forget|ignorier|ignoriere|vergessen|ignora|oublie|olvida|dimentica".split("|"),
-  orders: "instructions|instruction|prompt|directives|guidelines|anweisungen|instrucciones|istruzioni".split("|"),
+  drop: "ignore|disregard|override|forget|ignorier|ignoriere|vergessen|ignora|ignorate|oublie|oubliez|olvida|olvide|dimentica|esqueca|esquece|desconsidere|игнорируи|забудьте".split(
+    "|",
+  ),
+  orders:
+    "instructions|instruction|prompt|directives|guidelines|anweisungen|vorgaben|befehle|instrucciones|indicaciones|istruzioni|indicazioni|instrucoes|consignes|инструкции|указания|команды".split(
+      "|",
+    ),
 };

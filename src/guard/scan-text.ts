@@ -1,7 +1,7 @@
 /** Reads a text for attacks on the model that is going to read it: words by the table of rules, signs by their structure. */
 import { isAscii, unitsOf } from "../base/character-runs.ts";
-import { isOneEditAway } from "../base/near-matches.ts";
 import { lastAtOrBefore } from "../base/sorted.ts";
+import { typoBefore, typoBehind } from "../base/words-around.ts";
 import { excerptOf } from "../base/visible-text.ts";
 import type { Finding, FindingCode, Place, Severity } from "../model/finding.ts";
 import { OTHER_SCRIPT, type WordTable } from "./automaton.ts";
@@ -45,8 +45,8 @@ const PASSAGE_LENGTH = 700;
 /** A text is read in slices. They overlap by as much as a passage is long. */
 const SLICE_LENGTH = 32 * 1024;
 const SLICE_OVERLAP = 1_024;
-/** Matches that are kept of a slice. Honest ones have about 100 at most, and what is behind them is not read. */
-const MAX_MATCHES = 400;
+/** Matches that are kept of a slice. Honest ones have 235 at most, and what is behind them is not read. */
+const MAX_MATCHES = 300;
 /** Of each rule, this many matches are kept within so many units. */
 const MAX_REPEATS = 2;
 const REPEAT_REACH = 64;
@@ -61,6 +61,8 @@ const MIN_LECTURE_TOPICS = 5;
 const MIN_WEAK_RULES = 3;
 const COMPANY_SHARE = 0.53;
 const REPEAT_SHARE = 0.25;
+/** A word to drop them that is spelled right makes others needless. */
+const TYPO_REACH = 24;
 /** Encodings are unpacked twice at most. */
 const MAX_DEPTH = 2;
 const PART_SEPARATOR = "\n\n";
@@ -321,8 +323,9 @@ class Reading {
     const kinds = isPlainAscii(this.text) ? 0 : kindsOf(this.text);
     const isUnusual = (kinds & KINDS.unusual) !== 0;
     const folded = isUnusual ? respelt(this.text) : undefined;
-    // Such a text is read several times, the more so where it is spelt again.
-    if (kinds !== 0) this.#budget.overspends(this.#length * (folded === undefined ? (isUnusual ? 1 : 0.25) : 1.6));
+    // Such a text is read several times. Where it is spelt again, every letter that is another one then costs most.
+    const share = folded ? 0.9 + (2.5 * folded.steps) / this.#length : isUnusual ? 0.55 : 0.25;
+    if (kinds !== 0) this.#budget.overspends(this.#length * share);
     this.#findWords(folded, folded === undefined ? (kinds & KINDS.otherScript) !== 0 : OTHER_SCRIPT.test(folded.text));
     if (this.#fullAt < Infinity) this.text = this.text.slice(0, this.#fullAt);
     findSigns(this.text, isUnusual ? kinds : 0, this);
@@ -462,28 +465,25 @@ class Reading {
         else take(compound, from, end);
       }
     };
+    const takeTypo = (concept: number, word: Span | undefined): void => {
+      if (word !== undefined) take(concept, word.start, word.end);
+    };
     finder.find(text, hasOthers, (concept, start, end) => {
       // Digits stand for letters only beside letters, and not in a short word: "H1" is not a greeting.
-      const isDoubtful = end - start < 4 || text.charCodeAt(start) <= 0x39;
+      const lowest = Math.min(text.charCodeAt(start), end - start < 4 ? text.charCodeAt(start + 1) : 255);
+      const isDoubtful = lowest <= 0x39 || (end - start < 4 && text.charCodeAt(end - 1) <= 0x39);
       if (isDoubtful && NO_WORD.test(text.slice(start, end))) return false;
       if (concept === TOPIC) this.#topics.push(originalAt(start));
       else if (concept === ROTATED) this.turned.rotated.push(originalAt(start));
       else if (concept === BACKWARDS) this.turned.backwards.push(originalAt(start));
       if (concept === DROP) dropped = end;
       const isOrder = concept === EARLIER || concept === ORDERS || concept === OWN;
-      // A word to drop them that is spelled right makes others needless.
-      if (isOrder && start - dropped > TYPO_REACH) {
-        const from = Math.max(0, start - 44);
-        const word = typoIn(text.slice(from, start), from, WORD_BEFORE, TYPO_WORDS.drop);
-        if (word !== undefined) take(DROP, word.start, word.end);
-      }
+      if (isOrder && start - dropped > TYPO_REACH) takeTypo(DROP, typoBefore(text, start, TYPO_WORDS.drop));
+      if (concept === EARLIER) takeTypo(ORDERS, typoBefore(text, start, TYPO_WORDS.orders));
       take(concept, start, end);
-      if (budget.overspends((isOrder ? 40 : 8) + (steps[concept]?.length ?? 0) / STEP_SIZE))
+      if (budget.overspendsWord((isOrder ? 40 : 8) + (0.6 * (steps[concept]?.length ?? 0)) / STEP_SIZE, hasOthers))
         this.#stopAt(originalAt(start));
-      if (isOrder && concept !== ORDERS) {
-        const word = typoIn(text.slice(end, end + 18), end, WORD_AFTER, TYPO_WORDS.orders);
-        if (word !== undefined) take(ORDERS, word.start, word.end);
-      }
+      if (isOrder && concept !== ORDERS) takeTypo(ORDERS, typoBehind(text, end, TYPO_WORDS.orders));
       return this.#fullAt < Infinity;
     });
   }
@@ -618,8 +618,8 @@ const OPENING =
 
 /** A text to repeat: behind the order, or before it in Japanese and Korean. */
 const isBesideText = (text: string, start: number, end: number): boolean =>
-  FIXED_TEXT.test(text.slice(end, end + 24)) || /[”」』"]$/.test(text.slice(Math.max(0, start - 3), start));
-const FIXED_TEXT = /^[\s:,]{0,4}(?:\w{1,10}\s){0,1}(?:["'“‘«`「『][^\s"'`]|[A-Z][A-Z0-9_]{4,})/;
+  FIXED_TEXT.test(text.slice(end, end + 24)) || /[”」』»"]$/.test(text.slice(Math.max(0, start - 3), start));
+const FIXED_TEXT = /^[\s:,]{0,4}(?:\p{L}{1,10}\s){0,3}(?:["'“„‘«`「『]\s?[^\s"'`]|[A-Z][A-Z0-9_]{4,})/u;
 /** "… is full. Assistants, empty it": a label such as "Assistant:" begins a turn of an honest chat too. */
 const CALL = /^(?:[,，、]| [^\n:.,]{1,48}: \S|(?: \w{3,14}){1,2}, (?:please|you|now|do|always|never|your)\b)/;
 const CALLED_LAST = /^(?:!|, (?:please|you|do)\b)/;
@@ -675,12 +675,12 @@ function moodOf(text: string, start: number, end: number, { kind, verb, pattern,
 
 const QUOTE_REACH = 300;
 /** Opens all that is between quotation marks, or the slashes of a pattern. */
-const QUOTE = /["`'“«「‘]|(?:^|[\s(=,:[])\//;
+const QUOTE = /["`'“„«「‘]|(?:^|[\s(=,:[])\//;
 const CITED_SHARE = 0.35;
 
 /** Words that show an example: a test, a list of patterns, "it says". */
 const CITING =
-  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|写道|たとえば|例えば|という|예를 들어|예시|라는|(?<!\p{L})(?:wie|etwa|beispiel\w*|comme|exemple|como|ejemplo|exemplo|esempio|frase|phrases?|satz|пиш[уе]т|например|вроде|типа|по просьбе|фраз\p{L}*)(?!\p{L})|जैसे|जैसा|مثل|عبارة|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/u;
+  /(?:\b(?:says?|said|saying|like|such as|examples?|e\.g\.|patterns?|phrases?|strings?|block(?:s|ed|list)?|deny_?list|detects?|regex(?:p|es)?|matches|payloads?|wrote|reads|titled|called|asks?|flags?|famil(?:y|ies)|finds?|catch(?:es)?|prompts? as)\b|例如|比如|示例|样例|写道|たとえば|例えば|という|예를 들어|예시|라는|(?<!\p{L})(?:wie|etwa|beispiel\w*|comme|exemple|como|ejemplo|exemplo|esempio|frase|phrases?|satz|schreib(?:en|t)|[eé]cri(?:re|t|vent)|escrib(?:ir|e|en)|escrev(?:er|e|em)|scriv(?:ere|e|ono)|напис\p{L}{2,4}|пиш[уе]т|например|вроде|типа|по просьбе|фраз\p{L}*)(?!\p{L})|जैसे|जैसा|مثل|عبارة|يكتب|expect\(|assert\w{0,12}\(|test\(|scan\w{0,12}\(|parametrize\()[^.!?\n]{0,160}$|(?:PATTERNS?|BLOCK_?LIST|DENY_?LIST|SIGNATURES|KEYWORDS|EXAMPLES|PHRASES|ATTACKS|PAYLOADS|INJECTIONS?)\w{0,12}\s{0,3}[=:][^;]{0,240}$/u;
 
 /** Between quotation marks or backticks that open and close on its line, and whether the words before say what for. */
 function quotationAt(before: string, line: string, behind: string): "cited" | "quoted" | undefined {
@@ -690,7 +690,7 @@ function quotationAt(before: string, line: string, behind: string): "cited" | "q
     // Single quotes are apostrophes too, and a pattern is written between slashes.
     (/(?:^|[\s(=,:[])'(?:[^']|\w'\w){0,80}$/.test(line) && /^[^']{0,120}'(?:$|[\s).,;:!?\]])/.test(after)) ||
     (/(?:^|[\s(=,:[])\/[^/\n]{0,120}$/.test(line) && /^[^/\n]{0,120}\/[a-z]{0,6}\s{0,2}[,;).\]]/.test(after)) ||
-    (/[“«「‘][^”»」’]{0,80}$/.test(line) && /^[^“«「]{0,120}[”»」’]/.test(after));
+    (/[“„«「‘][^”»」’]{0,80}$/.test(line) && /^[^„«「]{0,120}[”“»」’]/.test(after));
   if (sign === undefined && !isOdd) return undefined;
   const opening = sign === undefined ? before.length - 1 : before.lastIndexOf(sign);
   if (CITING.test(before.slice(0, opening))) return "cited";
@@ -702,33 +702,4 @@ function quotationAt(before: string, line: string, behind: string): "cited" | "q
 function isRow(text: string, at: number): boolean {
   const before = text.slice(Math.max(0, at - 120), at);
   return /(?:^|\n)(?:\d{1,9}[,;\t]|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d)[^\n]*$/.test(before);
-}
-
-const TYPO_REACH = 24;
-/** Fillers are passed over. The letter of an escape such as `\n` belongs to no word. */
-const WORD_BEFORE =
-  /(?<![a-z\\])([a-z]{5,14})(?:[ _-]{1,3}(?:all|any|the|your|my|of|alle|todas|toutes|tutte)){0,3}[ _-]{1,3}$/i;
-const WORD_AFTER = /^[ _-]{1,3}([a-z]{5,14})(?![a-z])/i;
-
-/** A word that a pattern finds in a part of the text, if it is one of the words with a typing error. */
-function typoIn(part: string, from: number, pattern: RegExp, words: readonly string[]): Span | undefined {
-  const [all = "", word = ""] = pattern.exec(part) ?? [];
-  if (word === "" || !isTypo(word, words)) return undefined;
-  const start = from + part.lastIndexOf(all) + all.indexOf(word);
-  return { start, end: start + word.length };
-}
-
-function isTypo(word: string, words: readonly string[]): boolean {
-  const plain = word.toLowerCase();
-  const [first, second] = [plain.charCodeAt(0), plain.charCodeAt(1)];
-  return words.some(
-    (known) =>
-      Math.abs(known.length - plain.length) <= 1 &&
-      (known.charCodeAt(0) === first || known.charCodeAt(1) === second || known.charCodeAt(0) === second) &&
-      known !== plain &&
-      // "ignores" and "ignored" tell of it, and one command is not all commands.
-      !(plain.startsWith(known) && /[sd]$/.test(plain)) &&
-      known !== `${plain}s` &&
-      isOneEditAway(known, plain),
-  );
 }

@@ -27,14 +27,20 @@ export interface Signs {
 
 /**
  * Of a slice beside one reading of it, with what it holds encoded, in steps of about ten nanoseconds. All that looks closer shares
- * it, so that no text is slow in several ways at once; what is behind its end is reported as unread. Of honest slices that
- * were measured half need a quarter of it, and those with emoji, which are read several times, up to nine tenths.
+ * it, so that no text is slow in several ways at once; what is behind its end is reported as unread. Of 16,000 honest slices
+ * half need a quarter of it, and none more than nine tenths.
  */
 export class Budget {
-  #left = 80_000;
+  #left = 76_000;
+  /** Of texts in several scripts, where words are looked for in two tables: honest slices have 1,600 at most. */
+  #words = 1_900;
 
   overspends(steps: number): boolean {
     return (this.#left -= steps) < 0;
+  }
+
+  overspendsWord(steps: number, isOfTwo: boolean): boolean {
+    return (isOfTwo && (this.#words -= 1) < 0) || this.overspends(steps);
   }
 }
 
@@ -276,7 +282,7 @@ function chatTokens(text: string, signs: Signs): void {
     if (!mayOpen && !text.startsWith("<<SYS", at) && !text.startsWith("<</SYS", at)) continue;
     ANY_TOKEN.lastIndex = at;
     const token = ANY_TOKEN.exec(text);
-    if (signs.overspends(token === null ? 4 : token[1] === undefined ? 15 : 90, at)) return;
+    if (signs.overspends(token === null ? 4 : token[1] === undefined ? 10 : 90, at)) return;
     if (token === null) continue;
     for (const [rule, weight, pattern] of token[1] === undefined ? [] : isAngle ? TOKENS : BRACKETED) {
       pattern.lastIndex = at;
@@ -301,12 +307,12 @@ function chatTokens(text: string, signs: Signs): void {
 }
 
 const ROLE =
-  "system(?:nachricht|meldung|bericht)?|sistema|syst[eè]me|mens\\w{2,4} d\\w{1,3} sistema|messaggio di sistema|(?:сообщение )?систем\\S{1,6}(?: сообщение)?|系统|系統|システム|시스템|النظام|सिस्टम|assistant|asistente|assistente?|ассистент|助手|アシスタント|어시스턴트|المساعد|सहायक|developer|human|user|benutzer|nutzer|utilisateur|usu[aá]rio|utente|пользователь|用户|ユーザー|사용자|المستخدم|उपयोगकर्ता|admin|administrator|root|operator|instructions?|directive|override|ai|llm|prompt";
+  "system(?:nachricht|meldung|bericht)?|sistema|(?:message[ _-])?syst[eè]me|mens\\w{2,4}[ _]d\\w{1,3}[ _]sistema|messaggio[ _]di[ _]sistema|(?:сообщение[ _])?систем[а-яё]{1,6}(?:[ _]сообщение)?|系[统統](?:消息|提示|通知)?|システム(?:メッセージ|通知)?|시스템(?:[ _]?메시지)?|(?:رسالة[ _])?النظام|सिस्टम(?:[ _]संदेश)?|assistant|asistente|assistente?|ассистент|助手|アシスタント|어시스턴트|المساعد|सहायक|developer|human|user|benutzer|nutzer|utilisateur|usu[aá]rio|utente|пользователь|用户|ユーザー|사용자|المستخدم|उपयोगकर्ता|admin|administrator|root|operator|instructions?|directive|override|ai|llm|prompt";
 const ROLE_NOUN =
   "(?:prompt|message|instructions?|override|update|note|notice|command|directive|alert|order|msg|mode|task|error|warning|request|policy|reminder)";
 /** A label at the start of a line or in brackets: `[SYSTEM]`, `###(system_message)`, `SYSTEM NOTE:`, `--- end of data ---`. */
 const LINE_LABEL = new RegExp(
-  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?![\\w\\u0400-\\u04ff])|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?: says)?[\\])}*_]{0,4}[ \\t]{0,2}[:：>])`,
+  `[ \\t>*_"'/-]{0,8}(?:[#=*~%&!<>[({|【（-]{1,8}[ \\t]{0,3}(?:new |important |urgent |hidden |secret |ai |llm |critical |priority ){0,2}(?:${ROLE})s?(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?![\\w\\u0400-\\u04ff])|(?:${ROLE})(?:[ _-]{1,2}${ROLE_NOUN}){0,2}(?: says)?[\\])}*_】）]{0,4}[ \\t]{0,2}[:：>])`,
   "iy",
 );
 const BRACKET_LABEL = new RegExp(
@@ -317,16 +323,19 @@ const HASH_LABEL = new RegExp(
   `#{2,6}[ \\t]{0,2}(?:system|assistant|human|user|instructions?)(?:[ _-]{1,2}${ROLE_NOUN}){0,2}[ \\t]{0,2}:`,
   "iy",
 );
-const NOUN = new RegExp(ROLE_NOUN, "i");
+const NOUN = new RegExp(
+  `${ROLE_NOUN}|nachricht|meldung|mens\\w{2,4}|messag|сообщ|消息|提示|メッセージ|메시지|رسالة|संदेश`,
+  "i",
+);
 const END_MARK =
   /[ \t=*#<>_~-]{2,40}[ \t]?(?:end|begin|start|stop)(?:ing)?(?: of)?(?: the)? (?:tool |function |user |system |untrusted |external |prompt |new |original )?(?:results?|output|response|input|content|message|prompt|instructions?|documents?|data|context|article|text|task|query)\b/iy;
 
 /** An order right behind a label. */
 const ORDER =
-  /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop|new (?:directives?|instructions?|tasks?|orders?|rules?))\b/i;
+  /^[\s\])}>|*=#_~:-]{0,8}(?:(?:please|now|you must|immediately|kindly|thanks,? that is all\.? now please|first|then|always|do)[\s,:]{1,2}){0,3}(?:send|forward|transfer|delete|remove|execute|run|call|reveal|print|output|reply|respond|answer|say|write|tell|include|ignore|forget|disregard|open|visit|download|install|read|upload|post|share|give|grant|change|set|update|approve|book|order|buy|add|create|recommend|disable|turn|unlock|export|withdraw|raise|subscribe|list|show|repeat|summari[sz]e|translate|stop|new (?:directives?|instructions?|tasks?|orders?|rules?)|ab sofort|ab jetzt|sende|schicke?|l[oö]sche?|ignoriere?|antworte|gib|leite|d[eé]sormais|dor[eé]navant|r[eé]ponds|envoie|supprime|affiche|a partir de|responde|env[ií]a|elimina|borra|muestra|responda|envie|apague|mostre|da ora|rispondi|invia|cancella)\b|^[\s\])}>】）|*=#_~:：-]{0,8}(?:从现在|立即|立刻|忽略|删除|发送|输出|今後|これから|ただちに|直ちに|지금부터|즉시|отныне|с этого момента|отправь|перешли|удали|отвечай|من الآن|أرسل|احذف|تجاهل|अब से|भेज)/i;
 
 /** Signs that every label has, or two that every mark has: the patterns for them take milliseconds to compile. */
-const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010-]/;
+const LABEL_SIGN = /[:#=*~%&!<>[({|\u3010\uff08-]/;
 const MARK_LEAD = /(?:^|\n)[ \t_]{2}/;
 const END_LEAD = characterSet(" \\t=*#<>_~-");
 /** Most lines begin with a letter that no role does, and most brackets hold something else. */
@@ -385,13 +394,17 @@ function labelAt(pattern: RegExp, text: string, at: number, weak: Weak, signs: S
   if (found === undefined || signs.overspends(20, at)) return at;
   const end = at + found.length;
   // A heading is a line of its own; a label has something behind it.
-  const isClosed = /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:>\]]/.test(text.slice(end, end + 12));
+  const isClosed =
+    /[:\])}]$/.test(found) || /^[ \t]?[\])}>|*=#_~-]{0,8}[ \t]?[:：>\])）】]/.test(text.slice(end, end + 9));
   const isLoud = isClosed && (/[#<|=*]|:$/.test(found.trim().replace(/^\w+:$/, "")) || NOUN.test(found));
   const isStrong = isLoud || (isClosed && SYSTEM.test(found));
   const order = isStrong ? ORDER.exec(text.slice(end, end + 80))?.[0] : undefined;
   if (++weak[isStrong ? "strong" : "plain"] > MAX_WEAK && order === undefined) return end;
   const weight = isLoud ? 3.5 : isStrong ? 2.4 : isClosed ? 1.8 : 1.5;
-  signs.report({ rule: "role-label", kind: "role_forging", weight, weak: true, start: at + leadOf(found), end });
+  // A heading is not in brackets.
+  const isBoxed = isStrong && /^[ \t>]*#{2,}[ \t]?[[({（【]/.test(found);
+  const sign = isBoxed ? { weight: 4.4 } : { weight, weak: true as const };
+  signs.report({ rule: "role-label", kind: "role_forging", ...sign, start: at + leadOf(found), end });
   const span = { start: end, end: end + (order?.length ?? 0) };
   if (order !== undefined)
     signs.report({ rule: "label-order", kind: "agent_directive", weight: 3, weak: true, ...span });
