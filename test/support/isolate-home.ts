@@ -7,6 +7,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, vi } from "vitest";
 
+/** Vitest's own second is too short for a busy machine, here as in `expect.poll`. The file runs once for each test file, in one process. */
+const { waitFor } = vi;
+if (waitFor.name !== "patientWaitFor") {
+  const patientWaitFor: typeof waitFor = (callback, options = { timeout: 60_000 }) => waitFor(callback, options);
+  vi.waitFor = patientWaitFor;
+}
+
 const before = { env: { ...process.env }, cwd: process.cwd() };
 const home = mkdtempSync(join(tmpdir(), "toolcrib-test-home-"));
 for (const name of Object.keys(process.env)) if (name.startsWith("TOOLCRIB_")) delete process.env[name];

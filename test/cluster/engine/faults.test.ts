@@ -45,8 +45,12 @@ describe.skipIf(missing !== undefined)("a cluster under faults", () => {
     await vi.waitFor(() => expect(a.nodes()).toHaveLength(2), PATIENT);
     // What waited for it was not begun.
     expect(child.lines.filter((line) => line === "began")).toHaveLength(1);
-    expect((await failure(a.call("x", { head: {}, signal: AbortSignal.timeout(200) }))).code).toBe("cancelled");
-    await vi.waitFor(() => expect(child.lines.filter((line) => line === "aborted")).toHaveLength(2));
+    const cancelling = new AbortController();
+    const third = failure(a.call("x", { head: {}, signal: cancelling.signal }));
+    await vi.waitFor(() => expect(child.lines.filter((line) => line === "began")).toHaveLength(2), PATIENT);
+    cancelling.abort();
+    expect((await third).code).toBe("cancelled");
+    await vi.waitFor(() => expect(child.lines.filter((line) => line === "aborted")).toHaveLength(2), PATIENT);
   });
 
   it("[scale-05c] a caller's node that is paused or killed has its call ended", async () => {
