@@ -93,7 +93,7 @@ function withErrorObject(value: unknown): unknown {
   if (!isJsonObject(value) || !("error" in value) || isJsonObject(value["error"]) || "method" in value) return value;
   const { error, ...rest } = value;
   if (error === null || error === false) return rest;
-  // Without the version it may be the body of an HTTP error, which is no answer to a request of ours.
+  // Without the version it may be the body of an HTTP error, which does not answer a request of ours.
   if (value["jsonrpc"] !== "2.0") return value;
   return { ...rest, error: { code: INTERNAL_ERROR, message: typeof error === "string" ? error : "" } };
 }
